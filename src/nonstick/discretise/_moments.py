@@ -14,7 +14,7 @@ import numpy as np
 
 from ..grid.box import IndexBox
 from ..grid.faces import FaceField
-from ..kernels import parallel, prange, serial
+from ..kernels import merged, parallel, prange, serial
 from ._volumes import TRACE, _cell_states, with_surroundings
 
 
@@ -131,6 +131,35 @@ def _cell_moments(volume, moment, phi, state):
                 moment[2, i - 1, j - 1, k - 1] = z
 
 
+@merged
+def _hat(moment, volume, axis, i, j, k):
+    """The moment of a cell becomes the hat mass of its low face; that of the cell before it must be there still."""
+    own = volume[i, j, k] - moment[axis, i, j, k]
+    if axis == 0 and i > 0:
+        own += moment[0, i - 1, j, k]
+    if axis == 1 and j > 0:
+        own += moment[1, i, j - 1, k]
+    if axis == 2 and k > 0:
+        own += moment[2, i, j, k - 1]
+    if own != 0.0 or moment[axis, i, j, k] != 0.0:  # air is not written here either
+        moment[axis, i, j, k] = own
+
+
+@parallel
+def _hats(moment, volume):
+    """Moments of cells become hat masses of faces, in place; face i lies between the cells i - 1 and i."""
+    nx, ny, nz = volume.shape
+    for row in prange(ny):
+        for i in range(nx - 1, -1, -1):
+            for k in range(nz):
+                _hat(moment, volume, 0, i, row, k)
+    for plane in prange(nx):
+        for j in range(ny - 1, -1, -1):
+            for k in range(nz - 1, -1, -1):
+                _hat(moment, volume, 1, plane, j, k)
+                _hat(moment, volume, 2, plane, j, k)
+
+
 def hat_masses(phi: np.ndarray, padded: tuple[int, int, int]) -> tuple[np.ndarray, np.ndarray]:
     """Cell fractions (*padded) and hat masses of the faces of three axes (3, *padded).
 
@@ -141,11 +170,7 @@ def hat_masses(phi: np.ndarray, padded: tuple[int, int, int]) -> tuple[np.ndarra
     _cell_states(state, phi)
     volume, moment = np.zeros(padded), np.zeros((3, *padded))
     _cell_moments(volume, moment, phi, state)
-    for axis in range(3):  # face i lies between the cells i − 1 and i
-        low, high = ((slice(None),) * axis + (part,) for part in (slice(None, -1), slice(1, None)))
-        mass = volume - moment[axis]
-        mass[high] += moment[axis][low]
-        moment[axis] = mass
+    _hats(moment, volume)
     return volume, moment
 
 

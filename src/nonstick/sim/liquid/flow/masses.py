@@ -36,7 +36,7 @@ class Masses:
 
     @classmethod
     def of(cls, phi: np.ndarray, solids: Solids, inertia: FaceField | None) -> Masses:
-        """For φ in cells; without particles the liquid has the inertia of its shape.
+        """For φ in cells; the inertia is changed in place, and without particles the liquid has that of its shape.
 
         φ is that of liquid and its mirror image in solids, as far as cells are cut. The shape of the liquid in these
         cells depends on φ one cell deeper, where it is that of the neighbours.
@@ -48,7 +48,8 @@ class Masses:
         if inertia is None:
             inertia = hat * solids.open
         elif (solids.centre < 1.0).any():
-            inertia = inertia * solids.open / solids.room_of_faces()
+            inertia *= solids.open
+            inertia /= solids.room_of_faces()
         return cls(phi, fraction, hat, inertia)
 
     def of_shape(self, solids: Solids) -> Masses:

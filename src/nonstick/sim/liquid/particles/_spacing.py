@@ -78,8 +78,10 @@ def _displace(out, q, open_share, mass, axis, limit):
             a, b, c = i - (axis == 0), j - (axis == 1), k - (axis == 2)
             out[i, j, k] = 0.0
             if a >= 0 and b >= 0 and c >= 0 and i < cx and j < cy and k < cz:
-                way = _lightness(open_share[i, j, k], mass[i, j, k]) * (q[a, b, c] - q[i, j, k])
-                out[i, j, k] = min(max(way, -limit), limit)
+                fall = q[a, b, c] - q[i, j, k]
+                if fall != 0.0:
+                    way = _lightness(open_share[i, j, k], mass[i, j, k]) * fall
+                    out[i, j, k] = min(max(way, -limit), limit)
 
 
 @merged
