@@ -95,6 +95,8 @@ def giaamg(visits: int = 2, alpha: float | None = None) -> Recipe:
 
 
 TAGIAAMG = tagiaamg()
+#: For the Newton systems of interior point, where slacks make rows unlike anyway: no search for weak cuts.
+MERGED = tagiaamg(literal=True)
 GIAAMG = giaamg()
 
 #: Ours: blocks of cells on grids, coarse rows by Ruge and Stüben for bare matrices, in float32; bodies are deflated.
@@ -221,8 +223,8 @@ METHODS: dict[str, Method] = {
     "tagiaamg-mprgp": MPRGP(Deflated(TAGIAAMG)),
     "mic-mprgp+literal": MPRGP(Deflated(MIC()), literal=True),
     "saamg-mprgp+literal": MPRGP(Deflated(SAAMG), literal=True),
-    "ipm-pd": InteriorPoint(CG(Deflated(TAGIAAMG)), inner_maxiter=FEW),
-    "ipm-pd+tagiaamg-cg": InteriorPoint(CG(Deflated(TAGIAAMG)), inner_maxiter=FEW),
+    "ipm-pd": InteriorPoint(CG(Deflated(MERGED)), inner_maxiter=FEW),
+    "ipm-pd+tagiaamg-cg": InteriorPoint(CG(Deflated(MERGED)), inner_maxiter=FEW),
     "ipm-pd+mic-cg": InteriorPoint(CG(Deflated(MIC())), inner_maxiter=MANY),
     "ipm-pd+saamg-cg": InteriorPoint(CG(Deflated(SAAMG)), inner_maxiter=FEW),
     "ipm-pd+literal": literal_interior_point(),

@@ -232,6 +232,10 @@ class IterativeInverse(Inverse):
     ) -> LinearResult:
         """Improve x in place until max|b - A x| <= max(rtol max|b|, atol)."""
 
+    def remainder(self, b: np.ndarray, x: np.ndarray) -> np.ndarray:
+        """b - A x after `solve(b, x)`; it may be a vector that the next solve overwrites."""
+        return self.A.residual(b, x, np.empty_like(b))
+
     def course(self, size: float, rtol: float | None, atol: float, maxiter: int | None, watch: Watch | None) -> Course:
         """The record of a solve with these arguments; `size` is max|b|."""
         goal = max((self.rtol if rtol is None else rtol) * size, atol)

@@ -40,6 +40,9 @@ class _CG(IterativeInverse):
     def notes(self):
         return self.M.notes
 
+    def remainder(self, b, x):
+        return self._r
+
     def solve(self, b, x, *, rtol=None, atol=0.0, maxiter=None, watch=None):
         A, z, r, p, q = self.A, self._z, self._r, self._p, self._q
         size = A.peak(b)

@@ -138,7 +138,7 @@ class Barrier:
         monitor.record_curvature(result.negative)
         held = operator.shift > rounding.HELD * (d - operator.shift)
         if held.any() and not self.literal:
-            rest = operator.residual(r, dx, np.empty_like(r))
+            rest = inverse.remainder(r, dx)
             dx[held] += rest[held] / d[held]
         return result.iterations
 

@@ -137,13 +137,13 @@ class InteriorPoint(Method):
         monitor.notes["newton_step_norm"] = norm
 
     def _local_slacks(self, barrier: Barrier, operator: Masked, g: np.ndarray, monitor) -> IterativeInverse:
-        """Start slacks at A⁻¹|g|, at least |g|/d; returns the inverse of A."""
+        """Start slacks at A⁻¹|g| by half of the iterations of a step, at least |g|/d; returns the inverse of A."""
         size = np.abs(g)
         with monitor.setup():
             inverse = self.inner.setup(operator)
         assert isinstance(inverse, IterativeInverse)
         reach = np.zeros_like(g)
-        found = inverse.solve(size, reach, rtol=0.1, maxiter=self.inner_maxiter, watch=monitor.interrupted)
+        found = inverse.solve(size, reach, rtol=0.1, maxiter=max(1, self.inner_maxiter // 2), watch=monitor.interrupted)
         monitor.iterations += found.iterations
         d = operator.diagonal
         barrier.begin_with(np.maximum(reach, np.divide(size, d, out=np.zeros_like(g), where=d > 0.0)))
