@@ -283,6 +283,8 @@ class Run:
     name: str
     stopping: Stopping
     began: float
+    #: what the method selects for the problem, if that is known
+    chosen: Method | None = None
 
     @classmethod
     def by(cls, method: str | Method, stopping: Stopping) -> Run:
@@ -290,14 +292,18 @@ class Run:
         began = time.perf_counter()
         return cls(*registry.named(method), stopping, began)
 
+    def choose(self, problem: BoxProblem) -> Method:
+        """What the method selects for a problem."""
+        try:
+            return self.method.chosen(problem)
+        except NonstickError as error:
+            raise NonstickError(f"method {self.name!r} {error}") from None
+
     def solve(
         self, problem: BoxProblem, x0: Any = None, active: Any = None, back: np.ndarray | None = None
     ) -> Solution:
         """Solve a problem; all arguments are checked, and `back` puts the unknowns into the order of the caller."""
-        try:
-            method = self.method.chosen(problem)
-        except NonstickError as error:
-            raise NonstickError(f"method {self.name!r} {error}") from None
+        method = self.chosen or self.choose(problem)
         x = np.zeros(problem.n) if x0 is None else np.array(x0, float)
         cold = active is None and not problem.A.comm.largest(int(x.any()))
         start = Start(x, None if active is None else problem.box.clampable(active), cold)

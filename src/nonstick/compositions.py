@@ -43,6 +43,7 @@ from .operators.base import Operator
 from .operators.stencil import ONE_THREAD_BELOW
 from .solvers.andersen.newton import MinMapNewton
 from .solvers.auto.active_set import ActiveSet
+from .solvers.auto.banded import Banded, NarrowBand
 from .solvers.base import Method
 from .solvers.cascade import DenseRows, MethodCascade
 from .solvers.chentanez_muller.cycles import ChentanezMuller
@@ -51,6 +52,7 @@ from .solvers.lai.fas import FAS
 from .solvers.lai.penalty import Penalty
 from .solvers.lai.policy import PolicyIteration
 from .solvers.linear import LinearSolve
+from .solvers.proximal import Proximal, Singular
 from .solvers.saddle import SaddlePolicy
 from .solvers.takahashi_batty.interior_point import InteriorPoint
 from .solvers.takahashi_batty.mehrotra import Mehrotra
@@ -106,16 +108,32 @@ CYCLE = Cascade((Multigrid(Blocks(0.65), RedBlack(), W(1, 1), dtype=np.float32),
 FACTOR = Factor(shift=1e-14, most=10_000)
 STRONG, SAFE = Deflated(Cascade((FACTOR, SAAMG))), Deflated(Cascade((FACTOR, Jacobi())))
 #: Matrices unlike M-matrices are factored for every free set, as long as their factors are small.
-VECTOR = Factor(shift=1e-13, envelope=30_000_000)
+VECTOR = Factor(shift=1e-13, operations=2e11)
+#: Factors that cost less than the hierarchy of a vector problem.
+CHEAP = Factor(shift=1e-13, operations=1e10)
 #: Vector problems whose near-null vectors are known.
 MODES = Multigrid(NearNull(), Lexicographic(), V(1, 1), smallest=300)
-AUTO = ActiveSet(Cascade(((Within(100), MODES), (Within(60), VECTOR), (Within(60), Deflated(CYCLE)), STRONG, SAFE)))
+AUTO = ActiveSet(
+    Cascade(
+        (
+            (Within(60), CHEAP),
+            (Within(100), MODES),
+            (Within(60), VECTOR),
+            (Within(60), Deflated(CYCLE)),
+            STRONG,
+            SAFE,
+        )
+    )
+)
 #: Dense normal equations: conjugate gradients inside the bounds first, which lower the objective in every step.
 DENSE = MethodCascade((MPRGP(Jacobi(), maxiter=2_000), AUTO))
 
 #: Ours, for matrices that are not symmetric: incomplete factors where convection rules, coarse rows elsewhere.
 ONE_WAY = Cascade(((Trial(), ILU()), AMG))
 GENERAL = PolicyIteration(Cascade(((Within(300), BiCGStab(ONE_WAY)), Direct())), forcing=0.1, nested=True)
+
+#: Symmetric or not.
+ANY = MethodCascade((AUTO, GENERAL), when="refused")
 
 
 def face_solver(A: Operator) -> Recipe:
@@ -254,7 +272,16 @@ METHODS: dict[str, Method] = {
     "stokes-direct": SaddlePolicy(Direct(), forcing=0.0),
     # ours
     "jacobi-mprgp": MPRGP(Jacobi()),
-    "auto": MethodCascade(((DenseRows(), DENSE), AUTO, GENERAL), when="refused"),
+    "auto": MethodCascade(
+        (
+            (NarrowBand(), MethodCascade((Banded(), ANY))),
+            (DenseRows(), DENSE),
+            (Singular(VECTOR, CHEAP), Proximal(AUTO)),
+            AUTO,
+            GENERAL,
+        ),
+        when="refused",
+    ),
     "pi-direct": PolicyIteration(Direct()),
     "pi-bicgstab": GENERAL,
     "pi-gmres": PolicyIteration(Cascade(((Within(300), GMRES(ONE_WAY)), Direct())), forcing=0.1, nested=True),

@@ -96,6 +96,8 @@ class Solver(Shown):
         """Set-ups of this method are kept from now on; what was kept is forgotten."""
         self._alike = WeakSet([self._given.operator])
         self._recipe, self._method = method, keeping(method, self._alike)
+        #: what the method selects for this matrix, once it has
+        self._chosen: Method | None = None
         self._coarsened = self._given
 
     def facts(self) -> dict[str, object]:
@@ -159,13 +161,16 @@ class Solver(Shown):
         """
         stop = read_options(options, stopping)
         with self._alone():
-            run, given = Run(self._method, self.name, stop, time.perf_counter()), self._given
+            run, given = Run(self._method, self.name, stop, time.perf_counter(), self._chosen), self._given
             lower, upper = read_bounds(bounds, lower, upper, given.n)
             k = columns(given.n, b, lower, upper, x0, active)
             if k is not None:
                 return solve_columns(replace(run, method=self._recipe), given, k, b, lower, upper, x0, active)
             problem = given.problem(b, lower, upper)
             x0, active = self._start(problem) if x0 is None and active is None else given.start(x0, active)
+            if self._chosen is None:
+                self._chosen = run.choose(problem)
+                run = replace(run, chosen=self._chosen)
             inner = run.solve(problem, x0, active, given.back)
             self._last = inner if np.isfinite(inner.x).all() else None
             return in_words_of_a_minimum(given.solution(inner))
@@ -196,6 +201,7 @@ class Solver(Shown):
         with self._alone():
             self._given = self._given.updated(values)
             self._alike.add(self._given.operator)
+            self._chosen = None
             if self._coarsened.drift(self._given) > DRIFT:
                 self._keep(self._recipe)
 

@@ -1,13 +1,16 @@
 """`auto` on matrices without a grid: counts that stay flat, predictions, scalings, anisotropic grids."""
 
+from functools import reduce
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from gallery import bearing, jumps, rescaled, torsion, waves
+from gallery import bearing, chain, grid, jumps, rescaled, rotated, torsion, triangles, waves
 
 import nonstick
 from nonstick.compositions import AMG, CYCLE
-from nonstick.operators.stencil import as_operator
+from nonstick.operators.stencil import as_operator, whole_box
+from nonstick.problem.given import Given
 
 
 def cells_of(A):
@@ -143,3 +146,21 @@ def test_jumps_in_blocks_do_not_raise_counts(block, scaled):
     assert s.converged
     assert 0.05 < np.mean(s.x == 0.0) < 0.9
     assert s.iterations < 50
+
+
+def test_a_whole_box_of_cells_is_recognised():
+    for shape in ((7, 5), (3, 4, 5), (2, 2, 2)):
+        parts = [chain(m) for m in shape]
+        A = sp.csr_array(
+            sum(
+                reduce(sp.kron, [part if k == axis else sp.eye_array(m) for k, m in enumerate(shape)])
+                for axis, part in enumerate(parts)
+            )
+        )
+        assert np.array_equal(whole_box(A), np.argwhere(np.ones(shape, bool)))
+    for other in (grid(9)[:80][:, :80], triangles(8), chain(50), rotated(9, 0.1, 0.5), grid(9, 1e-3), sp.eye_array(9)):
+        assert whole_box(sp.csr_array(other)) is None
+    assert Given(grid(40)).operator.stencil is not None
+    wrapped = sp.lil_array(grid(40))
+    wrapped[39, 40] = wrapped[40, 39] = -0.5  # from the end of a row to the beginning of the next one
+    assert Given(sp.csr_array(wrapped)).operator.stencil is None

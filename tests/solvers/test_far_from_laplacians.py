@@ -6,7 +6,7 @@ import scipy.sparse as sp
 from gallery import beam, block, blur, elasticity, grid, normal_equations, plate, random_couplings
 
 import nonstick
-from nonstick.inverse.krylov.direct import Factor, envelope, unlike_m_matrix
+from nonstick.inverse.krylov.direct import Factor, unlike_m_matrix
 from nonstick.operators.csr import CSROperator
 from nonstick.solvers.cascade import DenseRows
 
@@ -45,15 +45,45 @@ def test_dense_rows_pay_for_no_hierarchy(name):
 def test_what_suits_a_cycle_is_left_to_it():
     for A in (grid(40), elasticity(8, 8)[0], sp.eye_array(400)):
         assert not DenseRows().holds(nonstick.BoxProblem(A, np.ones(A.shape[0])))
-    assert not Factor(envelope=10**9).fits(CSROperator(grid(40)))
+    assert not Factor(operations=1e12).fits(CSROperator(grid(40)))
     assert not unlike_m_matrix(CSROperator(grid(40)))
 
 
-def test_the_envelope_is_that_of_the_best_known_order():
-    order = np.random.default_rng(0).permutation(400)
-    A = sp.csr_array(sp.diags_array([-1.0, 2.0, -1.0], offsets=[-1, 0, 1], shape=(400, 400)))
-    assert envelope(CSROperator(A[order][:, order])) == 399
-    assert Factor(envelope=100).fits(CSROperator(elasticity(8, 8)[0])) is False
+def test_a_factor_that_costs_too_much_does_not_fit():
+    A = CSROperator(elasticity(8, 8)[0])
+    assert Factor(operations=1e6).fits(A) and not Factor(operations=1e3).fits(A)
+
+
+def floating(m, side=0.0, **bounds):
+    """A square on a floor, pressed from above and maybe to the side: A, b, lower, upper."""
+    A, _, node = elasticity(m, m, length=1.0)
+    b, lower, upper = np.zeros(A.shape[0]), np.full(A.shape[0], -np.inf), np.full(A.shape[0], np.inf)
+    b[2 * node[:, -1] + 1], b[2 * node[:, -1]] = -1e-2 / m, side / m
+    lower[2 * node[:, 0] + 1] = 0.0
+    if bounds.get("stop"):
+        upper[2 * node[-1]] = 0.05
+    return A, b, lower, upper
+
+
+def test_a_body_that_only_contact_holds():
+    A, b, lower, upper = floating(12, 1e-3, stop=True)
+    solution = nonstick.solve(A, b, lower, upper, rtol=1e-8)
+    assert solution.success and solution.iterations < 20, solution
+    assert (solution.active == 1).any()  # pushed to the side as far as the stop
+    assert solution.dual[lower == 0].sum() == pytest.approx(-b[1::2].sum(), rel=1e-6)  # the floor bears the load
+    sideways = nonstick.solve(A, b, lower, np.inf)
+    assert sideways.status == "unbounded" and "no bound stops" in sideways.message
+    free = floating(12)
+    still = nonstick.solve(*free)
+    assert still.success  # any place along the floor is as good
+
+
+def test_loads_that_sum_to_zero_are_no_balance_of_a_body():
+    A, b, lower, upper = floating(8, 1e-2, stop=True)
+    assert b.sum() == pytest.approx(0.0)
+    solution = nonstick.solve(A, b, lower, upper, rtol=1e-8)
+    assert solution.success and (solution.x >= lower).all() and (solution.x <= upper).all()
+    assert solution.dual[upper < 1].sum() == pytest.approx(-1e-2 * 9 / 8, rel=1e-6)  # the stop bears what pushes it
 
 
 def test_a_solve_that_fails_is_better_than_its_start():

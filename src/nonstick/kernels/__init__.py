@@ -41,11 +41,11 @@ config.THREADING_LAYER_PRIORITY = ["omp", "tbb", "workqueue"]
 _Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
-def _decorator(*, threads: bool = False, **options: Any) -> _Decorator:
+def _decorator(*, threads: bool = False, prepare: Callable[[], None] = lambda: None, **options: Any) -> _Decorator:
     def decorate(function):
         kernel = njit(cache=True, nogil=True, **options)(function)
         if not threads:
-            return _cache.sealed(kernel)
+            return _cache.sealed(kernel, prepare)
         if function.__globals__.get("prange") is not prange:
             raise TypeError(f"{function.__qualname__}: take prange from nonstick.kernels, not from numba")
         return _cache.sealed(kernel, teams.start)

@@ -1,5 +1,7 @@
 """Products and relaxation for a general sparse matrix in CSR form."""
 
+import numpy as np
+
 from . import parallel, prange, serial
 
 
@@ -114,3 +116,33 @@ def _count_unfit(data, indices, indptr):
                 return n
         unfit += positive > 0.25 * total or d < 0.9 * total
     return unfit
+
+
+@serial
+def _csr_distances(distances, sizes, data, indices, indptr):
+    """The distances j - i > 0 of couplings a_ij: their count and, ascending, up to as many as there is room for.
+
+    -1 if there are more, or if a coupling is positive, as on no grid. `sizes` gets the smallest and the largest -a_ij.
+    """
+    count = 0
+    sizes[0], sizes[1] = np.inf, 0.0
+    for i in range(indptr.size - 1):
+        for q in range(indptr[i], indptr[i + 1]):
+            step = indices[q] - i
+            if step <= 0 or data[q] == 0.0:
+                continue
+            if data[q] > 0.0:
+                return -1
+            sizes[0], sizes[1] = min(sizes[0], -data[q]), max(sizes[1], -data[q])
+            k = 0
+            while k < count and distances[k] < step:
+                k += 1
+            if k < count and distances[k] == step:
+                continue
+            if count == distances.size:
+                return -1
+            for e in range(count, k, -1):
+                distances[e] = distances[e - 1]
+            distances[k] = step
+            count += 1
+    return count

@@ -121,6 +121,8 @@ class Operator(Vectors, ABC):
 
     #: False if only products and the diagonal are known, and `matrix` refuses
     has_entries: bool = True
+    #: rows that masks of this operator may clamp, now or later; None: any
+    clampable: np.ndarray | None = None
     #: methods that need A = Aᵀ refuse an operator for which this is False
     symmetric: bool = True
 

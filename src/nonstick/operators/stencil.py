@@ -15,6 +15,7 @@ import scipy.sparse as sp
 
 from ..kernels import ONE_THREAD_BELOW
 from ..kernels._components import _stencil_components
+from ..kernels._csr import _csr_distances
 from ..kernels._stencil import (
     _stencil_apply,
     _stencil_energy,
@@ -24,6 +25,9 @@ from ..kernels._stencil import (
 from .base import Operator, row_sums
 from .csr import CSROperator
 from .rows import Rows
+
+#: the largest coupling over the smallest one with which blocks of cells are good coarse unknowns
+MILD = 100.0
 
 
 class StencilOperator(Operator):
@@ -156,6 +160,23 @@ class StencilOperator(Operator):
             hit = live & (step[:, axis] == 1)
             weights[axis + 3 - dimension][upper.row[hit]] = -upper.data[hit]
         return cls(Rows.from_cells(linear, shape, dimension), weights, A.diagonal().astype(float))
+
+
+def whole_box(A: sp.csr_array) -> np.ndarray | None:
+    """The cells of a matrix whose unknowns are a whole box of cells in C order, coupled across faces; None for others.
+
+    Such a matrix has couplings at two or three distances, 1, m and m k: a row and a layer of cells. Coefficients that
+    jump are left to coarse rows that follow them, which are made without a grid.
+    """
+    distances, sizes = np.empty(3, np.int64), np.empty(2)
+    count = _csr_distances(distances, sizes, A.data, A.indices, A.indptr)
+    if sizes[1] > MILD * sizes[0]:
+        return None
+    n, steps = A.shape[0], distances[: max(count, 0)].tolist()
+    if count < 2 or steps[0] != 1 or any(large % small for small, large in zip(steps, [*steps[1:], n])):
+        return None
+    shape = (n // steps[-1], *(large // small for small, large in zip(steps[-2::-1], steps[:0:-1])))
+    return np.stack(np.unravel_index(np.arange(n), shape), axis=1) if min(shape) > 1 else None
 
 
 def as_operator(A, cells=None, symmetric: bool = True) -> Operator:

@@ -16,10 +16,13 @@ from ..errors import NonstickError
 from ..operators.base import Operator
 from ..operators.csr import CSROperator
 from ..operators.products import Products
-from ..operators.stencil import as_operator
+from ..operators.stencil import as_operator, whole_box
 from .box import BoxProblem
 from .modes import Modes
 from .solution import Solution
+
+#: matrices with fewer unknowns are solved as fast without their grid
+WORTH_A_LOOK = 1000
 
 
 class Given:
@@ -67,7 +70,11 @@ class Given:
         if cells is not None:
             self._cells = validate.cells(cells, self._matrix.shape[0])
             self.order = validate.c_order(self._cells)
+        elif modes is None and self._symmetric and self._matrix.shape[0] >= WORTH_A_LOOK:
+            self._cells = whole_box(self._matrix)
         self.operator = self._convert()
+        if cells is None and self.operator.stencil is None and self._cells is not None:
+            self._cells, self.operator = None, CSROperator(self._matrix, symmetric=True)  # it only looked like a grid
         if modes is not None:
             self._set_modes(modes)
 

@@ -2,6 +2,7 @@
 
 from .andersen.newton import MinMapNewton, minimum_map_newton
 from .auto.active_set import ActiveSet
+from .auto.banded import Banded
 from .base import Method
 from .cascade import MethodCascade
 from .chentanez_muller.cycles import ChentanezMuller
@@ -10,6 +11,7 @@ from .lai.fas import FAS
 from .lai.penalty import Penalty
 from .lai.policy import PolicyIteration
 from .linear import LinearSolve
+from .proximal import Proximal
 from .saddle import SaddlePolicy
 from .takahashi_batty.interior_point import InteriorPoint
 from .takahashi_batty.mehrotra import Mehrotra
@@ -19,6 +21,7 @@ __all__ = [
     "FAS",
     "MPRGP",
     "ActiveSet",
+    "Banded",
     "ChentanezMuller",
     "InteriorPoint",
     "LinearSolve",
@@ -29,6 +32,7 @@ __all__ = [
     "Penalty",
     "PolicyIteration",
     "ProjectedSOR",
+    "Proximal",
     "SaddlePolicy",
     "minimum_map_newton",
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, Protocol
 
 import numpy as np
 
@@ -17,6 +17,12 @@ from ..problem.box import BoxProblem
 from ..problem.monitor import FAILED, Monitor, Start
 from .base import Method
 from .bodies_apart import solve_apart
+
+
+class Condition(Protocol):
+    """What decides whether a method is for a problem."""
+
+    def holds(self, problem: BoxProblem) -> bool: ...
 
 
 @dataclass(frozen=True)
@@ -62,7 +68,7 @@ class MethodCascade(Method):
     Parameters
     ----------
     methods : tuple of Method
-        In the order of preference, each alone or as a pair `(DenseRows(…), method)`: it is then for such matrices.
+        In the order of preference, each alone or as a pair `(condition, method)`: it is then for such problems.
     when : str
         "failed": the next one goes on from the x of a method that has failed. "refused": it solves the problems that
         the first does not treat.
@@ -78,7 +84,7 @@ class MethodCascade(Method):
     GMRES(M=NoPreconditioner(), restart=50, rtol=1e-08, maxiter=10000, single=False)
     """
 
-    methods: tuple[Method | tuple[DenseRows, Method], ...]
+    methods: tuple[Method | tuple[Condition, Method], ...]
     when: Literal["failed", "refused"] = "failed"
 
     @property

@@ -1,4 +1,4 @@
-"""Sparse LU (SuperLU through SciPy) with iterative refinement; the only linear solver that assembles A.
+"""Sparse factors (`cholesky`, or SuperLU for matrices that are not symmetric) with iterative refinement.
 
 Singular but consistent systems (pockets without a free surface, faces without mass) are solved too. The factored matrix
 is `A + shift·diag(A)`, and refinement `x += (A + shift·D)⁻¹ (b - A x)` converges to a solution of `A x = b`. The error
@@ -16,6 +16,8 @@ import scipy.sparse as sp
 from ...kernels._csr import _count_unfit
 from ...operators.base import Operator, once_for_an_operator
 from ..base import Inverse, IterativeInverse, Recipe, max_abs
+from ..cholesky.factor import CholeskyFactor
+from ..cholesky.fronts import fronts
 
 #: rows unlike those of an M-matrix, as a part of all, above which a matrix is unlike one
 MOST_ROWS = 0.5
@@ -23,7 +25,7 @@ MOST_ROWS = 0.5
 
 @dataclass(frozen=True)
 class Factor(Recipe):
-    """`z = (A + shift diag(A))⁻¹ r`, for a few thousand unknowns at most: the bottom of a hierarchy.
+    """`z = (A + shift diag(A))⁻¹ r` by a sparse factor.
 
     Parameters
     ----------
@@ -31,10 +33,9 @@ class Factor(Recipe):
         A small part of the diagonal that makes a singular matrix definite.
     most : int, optional
         It fits matrices with at most this many unknowns.
-    envelope : int, optional
+    operations : float, optional
         It fits bare symmetric matrices that are unlike M-matrices (elasticity, plates, high-order elements), for which
-        no cycle is made, and that have at most this many entries between the first of a row and its diagonal in the
-        order of Cuthill and McKee: a bound on the size of the factor.
+        no cycle is made, and whose factor costs at most this many multiplications.
 
     Examples
     --------
@@ -48,20 +49,27 @@ class Factor(Recipe):
 
     shift: float = 1e-8
     most: int | None = None
-    envelope: int | None = None
+    operations: float | None = None
 
     def fits(self, operator):
         if not operator.has_entries or (self.most is not None and operator.n > self.most):
             return False
-        return self.envelope is None or _far_from_cycles(operator.core, self.envelope)
+        return self.operations is None or _far_from_cycles(operator.core, self.operations)
 
     def setup(self, operator, reuse=None):
-        return _SparseFactor(operator, self.shift)
+        core = operator.core
+        definite = operator.symmetric and core.bodies is None and core.comm.size == 1 and (core.diagonal > 0.0).all()
+        if not definite:
+            return _SparseFactor(operator, self.shift)
+        if isinstance(reuse, CholeskyFactor) and reuse.serves(operator):
+            reuse.refill(operator)
+            return reuse
+        return CholeskyFactor(operator, self.shift)
 
 
-def _far_from_cycles(A: Operator, most: int) -> bool:
+def _far_from_cycles(A: Operator, most: float) -> bool:
     bare = A.symmetric and A.stencil is None and A.bodies is None and A.comm.size == 1 and A.n > 0
-    return bare and unlike_m_matrix(A) and envelope(A) <= most
+    return bare and unlike_m_matrix(A) and fronts(A).operations <= most
 
 
 @once_for_an_operator
@@ -71,18 +79,6 @@ def unlike_m_matrix(A: Operator) -> bool:
     return bool(_count_unfit(M.data, M.indices, M.indptr) > MOST_ROWS * A.n)
 
 
-@once_for_an_operator
-def envelope(A: Operator) -> int:
-    """The entries between the first of each row and the diagonal, in the order of Cuthill and McKee."""
-    from scipy.sparse.csgraph import reverse_cuthill_mckee  # slow to load, rarely needed
-
-    M = A.matrix()
-    place = np.empty(A.n, np.int64)
-    place[reverse_cuthill_mckee(sp.csr_matrix(M), symmetric_mode=True)] = np.arange(A.n)
-    first = np.minimum.reduceat(place[M.indices], M.indptr[:-1])
-    return int(np.maximum(place - first, 0).sum())
-
-
 class _SparseFactor(Inverse):
     def __init__(self, A: Operator, shift: float):
         from scipy.sparse.linalg import splu  # slow to load, rarely needed
@@ -90,10 +86,8 @@ class _SparseFactor(Inverse):
         M, d = A.matrix(), A.diagonal
         small = np.where(d > 0, shift * d, d.max(initial=0.0) or 1.0)  # any number in a row without an equation
         shifted = sp.csc_array(M + sp.diags_array(small))
-        # Symmetric positive definite: order by A' + A and keep the pivots on the diagonal.
-        options = {"permc_spec": "MMD_AT_PLUS_A", "diag_pivot_thresh": 0.0, "options": {"SymmetricMode": True}}
         try:
-            self._factor = splu(shifted, **options if A.symmetric else {})
+            self._factor = splu(shifted)
         except RuntimeError as error:  # "Factor is exactly singular"
             raise np.linalg.LinAlgError(str(error)) from None
 
@@ -112,7 +106,8 @@ class Direct(Recipe):
     general: ClassVar[bool] = True
 
     def setup(self, operator, reuse=None):
-        return _Direct(operator, Factor(self.shift).setup(operator), self.rtol, self.maxiter)
+        kept = reuse.factor if isinstance(reuse, _Direct) else None
+        return _Direct(operator, Factor(self.shift).setup(operator, kept), self.rtol, self.maxiter)
 
 
 class _Direct(IterativeInverse):

@@ -59,6 +59,7 @@ class ActiveSetCG:
         monitor.describe(f"{'active-set ' if options.bounded else ''}CG over {self.recipe.label}")
         #: the operator that M is set up and refreshed for, and in whose layout it finds directions
         self.masked = Masked(A, self._free() if A.comm.largest(int(self.policy.any())) else None)
+        self.masked.clampable = constrained
         with monitor.setup():
             self._precondition(self.recipe.setup(self.masked) if M is None else M)
 
@@ -270,6 +271,7 @@ class ActiveSetCG:
     def _strengthen(self, x) -> bool:
         """Continue with the next preconditioner of the cascade, if there is one that A has the entries for."""
         masked = Masked(self.A, self._free())
+        masked.clampable = self.masked.clampable
         with self.monitor.setup():
             M = self.recipe.following(masked, self.M.step)
         if M is None:

@@ -36,10 +36,12 @@ import scipy.sparse as sp
 from ...core import rounding
 from ...inverse.base import Recipe
 from ...inverse.krylov.cg import CG
+from ...inverse.krylov.direct import unlike_m_matrix
 from ...inverse.precond.deflation import Deflated
 from ...inverse.precond.incomplete import MIC
 from ...inverse.precond.jacobi import Jacobi
 from ...operators.base import Operator, once_for_an_operator, row_sums
+from ...operators.csr import CSROperator
 from ...operators.lowrank import LowRank
 from ...operators.masked import Masked
 from ...problem.box import BoxProblem
@@ -169,8 +171,11 @@ def without_pockets(problem: BoxProblem, linear: bool = False, cycle: Recipe | N
     With `linear`, bounds do not count; this is for methods that ignore them. `cycle` solves in pockets that reach over
     many ranks.
     """
-    # The theory needs a symmetric matrix: in others a null vector on the right says nothing about the sum of b.
-    found = find(problem.A) if problem.may_float and problem.A.symmetric else None
+    # The theory needs a symmetric matrix: in others a null vector on the right says nothing about the sum of b. And the
+    # constant must be its only null vector: an elastic body that nothing holds has others, which bounds must stop.
+    A = problem.A
+    floats = problem.may_float and A.symmetric and not (isinstance(A, CSROperator) and unlike_m_matrix(A))
+    found = find(A) if floats else None
     if not found:
         return None
     pockets = [_classify(problem, rows, linear, cycle) for rows in found]

@@ -1,0 +1,123 @@
+"""Bodies that nothing but their bounds holds: A is singular, and a linear solve alone says nothing about some motions.
+
+Proximal steps (Rockafellar 1976) make every solve definite:
+
+    x_{k+1} = argmin ½xᵀA x - bᵀx + ½δ (x - x_k)ᵀD (x - x_k)   in the box,      D = diag(A)
+
+They converge to a solution for every semidefinite A if there is one, and δ is so small that a few steps are enough: a
+motion that costs no energy goes as far as its bounds at once. Where no bound stops it, the steps tend to a direction v
+with A v = 0 and bᵀv > 0 that stays in the box for ever, which proves that the objective is not bounded below.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..core import rounding
+from ..inverse.cholesky.factor import CholeskyFactor
+from ..inverse.krylov.direct import Factor
+from ..operators.base import Operator, once_for_an_operator
+from ..operators.csr import CSROperator
+from ..problem.box import BoxProblem
+from ..problem.monitor import FAILED, Monitor, Start
+from .base import Method
+
+ENDLESS = (
+    "the objective ½xᵀA x − bᵀx falls without end along a direction that A does not resist and no bound stops; add a "
+    "bound there, or check b"
+)
+
+
+@dataclass(frozen=True)
+class Singular:
+    """A condition: a bare matrix for which `factor` fits, and which is singular or nearly so.
+
+    With near-null vectors `cheap` must fit: a hierarchy that knows them leaves them alone.
+    """
+
+    factor: Factor
+    cheap: Factor
+
+    def holds(self, problem: BoxProblem) -> bool:
+        """True if the matrix of the problem is like that."""
+        A = problem.A
+        if not isinstance(A, CSROperator):
+            return False
+        return (self.factor if A.near_null is None else self.cheap).fits(A) and _singular(A)
+
+
+@once_for_an_operator
+def _singular(A: Operator) -> bool:
+    return CholeskyFactor(A, 0.0, least=rounding.PIVOT).replaced > 0
+
+
+@dataclass(frozen=True)
+class Proximal(Method):
+    """Proximal steps, each solved by another method.
+
+    Parameters
+    ----------
+    method : Method
+        Solves the definite problems.
+    weight : float
+        δ, in units of the diagonal.
+    maxiter : int
+        Steps at most.
+
+    Examples
+    --------
+    >>> import numpy as np, nonstick
+    >>> from nonstick.compositions import AUTO
+    >>> from nonstick.solvers import Proximal
+    >>> A = np.array([[1.0, 1.0, 0.0], [1.0, 1.0, 0.0], [0.0, 0.0, 2.0]])
+    >>> nonstick.solve(A, [-1.0, -2.0, 2.0], [-4.0, -3.0, 0.0], method=Proximal(AUTO)).x.round(6)
+    array([ 2., -3.,  1.])
+    """
+
+    method: Method
+    weight: float = 1e-9
+    maxiter: int = 60
+
+    def solve(self, problem: BoxProblem, start: Start, monitor: Monitor) -> None:
+        A, box, x = problem.A, problem.box, start.x
+        shift = self.weight * A.diagonal
+        definite = A.plus_diagonal(shift)
+        active = start.active
+        for _ in range(self.maxiter):
+            part = BoxProblem(definite, problem.b + shift * x, box.lower, box.upper)
+            part.scale = problem.scale
+            inner, watch = Start(x.copy(), active), monitor.within(part, 0.1 * monitor.tolerance)
+            self.method.solve(part, inner, watch)
+            monitor.outer_iterations += 1
+            if not np.isfinite(inner.x).all():
+                monitor.stop("breakdown")
+                return
+            step, x[:] = inner.x - x, inner.x
+            if self._endless(problem, step):
+                monitor.stop("unbounded", ENDLESS)
+                return
+            if monitor.check(x):
+                return
+            if watch.status and watch.status not in (*FAILED, "converged"):
+                monitor.stop(watch.status, watch.message)
+                return
+            active = box.split(x, problem.gradient(x), A.diagonal)
+            if monitor.iterations >= monitor.limit(100_000):
+                return
+        monitor.stop("stagnated")
+
+    def _endless(self, problem: BoxProblem, v: np.ndarray) -> bool:
+        """True if the objective falls along v for ever, and v never leaves the box."""
+        size = float(np.abs(v).max(initial=0.0))
+        if size == 0.0:
+            return False
+        v = v / size
+        small = rounding.HALF
+        v[np.abs(v) < small] = 0.0
+        if (v[np.isfinite(problem.box.lower)] < 0.0).any() or (v[np.isfinite(problem.box.upper)] > 0.0).any():
+            return False
+        gain, resists = float(problem.b @ v), problem.A @ v
+        flat = float(np.abs(resists).max()) <= small * float(problem.A.diagonal.max())
+        return flat and gain > small * float(np.abs(problem.b) @ np.abs(v))
