@@ -9,9 +9,9 @@ RANKS ?= 1 2 3 4
 TORCH ?= torch==2.13.0+cpu
 DEMO ?= --set domain.resolution=40 --frames 75 --no-movie --set camera.width=400 --set camera.height=400
 BIN := .venv/bin
-SOURCES := src tests $(wildcard examples validation benchmarks docs/*.py)
+SOURCES := src tests $(wildcard examples validation benchmarks paper docs/*.py)
 
-.PHONY: help demo test test-fast test-clients mpi kernels test-oldest test-mpi test-arrays fuzz soak lint checks format bench bench-peers docs clean
+.PHONY: help demo test test-fast test-clients mpi kernels test-oldest test-mpi test-arrays fuzz soak lint checks format bench bench-peers docs paper clean
 .DEFAULT_GOAL := help
 
 help:
@@ -31,6 +31,7 @@ help:
 	@echo "make bench-peers  the same problems with other packages; installs them (PETSc: Debian, as root)"
 	@echo "make soak         kill runs at random moments and resume them: the same bytes (KILLS=n)"
 	@echo "make docs         build the pages into site/"
+	@echo "make paper        the draft for a journal as paper/paper.pdf"
 	@echo "make format       let ruff rewrite the sources"
 	@echo "make clean        remove .venv and everything built"
 
@@ -117,6 +118,9 @@ docs: .venv/.ready-docs
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
 	@echo "the pages are in site/index.html"
 
+paper: .venv/.ready-paper
+	@$(BIN)/python paper/build.py
+
 clean:
 	rm -rf .venv .venv-mpi .venv-oldest site build dist demo bench-peers bench-*.json bench-*.png .pytest_cache .ruff_cache .mypy_cache
 
@@ -129,6 +133,7 @@ WANTS-dev := --editable '.[pictures,mesh,usd,surface,view,cluster,bench,integrat
 WANTS-bench := --editable '.[bench,pictures]'
 WANTS-docs := --editable . --group docs
 WANTS-checks := --group checks
+WANTS-paper := --group paper
 
 # Debian's PETSc, one of the peers: installed as root, else its tests are skipped and say so.
 .venv/.petsc: benchmarks/install-petsc.sh | .venv/bin/python

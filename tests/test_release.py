@@ -41,6 +41,14 @@ def test_the_wheel_holds_the_package_its_licence_and_nothing_else(tmp_path):
     assert not any(part in name for name in names for part in ("test_", "__pycache__", ".nbi", ".nbc"))
 
 
+def test_the_paper_has_its_references_and_figures():
+    text = (ROOT / "paper" / "paper.md").read_text(encoding="utf-8")
+    known = re.findall(r"^@\w+\{(\w+),", (ROOT / "paper" / "paper.bib").read_text(encoding="utf-8"), re.MULTILINE)
+    assert set(re.findall(r"@(\w+)", text)) == set(known)
+    assert all((ROOT / "paper" / file).is_file() for file in re.findall(r"\]\((\S+?)\)", text))
+    assert 250 < len(text.split("# References")[0].split()) < 1750
+
+
 def test_actions_are_pinned_by_hash_and_say_their_version():
     for file in (ROOT / ".github" / "workflows").glob("*.yml"):
         for use in re.findall(r"uses: (.+)", file.read_text(encoding="utf-8")):
