@@ -13,8 +13,8 @@ from nonstick.grid.shapes import base
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
-#: packages that come with an MPI library, not from the package index (make mpi)
-ELSEWHERE = ("mpi4py", "petsc4py")
+#: packages that come with an MPI library (make mpi) or in a build of their own (make test-arrays), not from the index
+ELSEWHERE = ("mpi4py", "petsc4py", "torch")
 
 
 def modules():

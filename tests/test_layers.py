@@ -31,6 +31,8 @@ LAYERS = (
     "api",
     "solver",
     "forms",
+    "torch",
+    "jax",
     "integrations",
     "discretise",
     "cases",

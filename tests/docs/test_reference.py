@@ -1,6 +1,7 @@
 """The reference is complete: every name, key, column and command is on its page."""
 
 import importlib
+import importlib.util
 import json
 import pkgutil
 import re
@@ -40,6 +41,8 @@ def test_every_public_name_is_in_the_api_page(package):
 def test_every_entry_of_the_api_page_exists():
     for entry in (line.removeprefix("::: ") for line in page("api.md").splitlines() if line.startswith("::: ")):
         module, _, name = entry.rpartition(".")
+        if module == "nonstick.torch" and importlib.util.find_spec("torch") is None:
+            continue  # its build comes with make test-arrays
         assert hasattr(importlib.import_module(module), name), f"there is no {entry}"
 
 

@@ -4,6 +4,7 @@
 bounds; `methods` puts them behind names of the registry. Nothing here is compiled by numba.
 """
 
+from .grid import GridProblem, GridResult, solve_grid
 from .methods import ArrayActiveSet, ArrayCycles, ArrayMethod, ArrayNewton
 
-__all__ = ["ArrayActiveSet", "ArrayCycles", "ArrayMethod", "ArrayNewton"]
+__all__ = ["ArrayActiveSet", "ArrayCycles", "ArrayMethod", "ArrayNewton", "GridProblem", "GridResult", "solve_grid"]

@@ -193,25 +193,27 @@ def memory_of(library: str, device: Any):
 
 def one_kind(**arrays: Any) -> tuple[str, Any, str]:
     """The library, device and precision that all of these arrays share; an error with one sentence if they do not."""
-    found: dict[tuple[str, str, str], str] = {}
-    first: tuple[str, Any, str] | None = None
+    words = ("library", "device", "precision")
+    seen: list[tuple[str, Any]] = []  # by word: the first array of which it is known, and what it is
     for name, x in arrays.items():
         library = library_of(x)
         if library is None or not hasattr(x, "dtype"):
             continue
-        device = x.device if library == "torch" else _jax_device(x) if library == "jax" else x.device
-        key = library, str(device), str(x.dtype).removeprefix("torch.")
-        if key[2] not in DTYPES:
-            raise NonstickError(f"{name} is of {key[2]}: arrays must be of float64 or float32")
-        found.setdefault(key, name)
-        first = first or (library, device, key[2])
-    if len(found) > 1:
-        words = ("library", "device", "precision")
-        (one, a), (two, b), *_ = found.items()
-        which = next(i for i in range(3) if one[i] != two[i])
-        raise NonstickError(f"{a} is of {words[which]} {one[which]}, and {b} of {two[which]}: bring all arrays to one")
-    assert first is not None
-    return first
+        device = _jax_device(x) if library == "jax" else x.device
+        dtype = str(x.dtype).removeprefix("torch.")
+        if dtype not in DTYPES:
+            raise NonstickError(f"{name} is of {dtype}: arrays must be of float64 or float32")
+        if not seen:
+            seen = [(name, value) for value in (library, device, dtype)]
+        for k, value in enumerate((library, device, dtype)):
+            first, known = seen[k]
+            if known is None:
+                seen[k] = name, value
+            elif value is not None and value != known:
+                raise NonstickError(f"{first} is of {words[k]} {known}, and {name} of {value}: bring all arrays to one")
+    if not seen:
+        raise NonstickError("there is no array of a known library here: pass arrays of PyTorch, JAX or CuPy")
+    return seen[0][1], seen[1][1], seen[2][1]
 
 
 def _jax_device(x: Any) -> Any:
