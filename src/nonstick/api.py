@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from . import registry
+from .arrays.door import is_foreign, solve_in_kind
 from .core import validate
 from .core.door import read_bounds, read_options
 from .core.options import STOPPING, Criterion, Stopping, suggesting, unknown_option
@@ -65,9 +66,10 @@ def solve(
     Parameters
     ----------
     A : scipy.sparse matrix, 2-D array, nonstick operator or scipy.sparse.linalg.LinearOperator
-        n × n, with a positive diagonal. Symmetric and positive definite; or not symmetric, and an M-matrix or another
-        P-matrix: then there is nothing to minimise, and x solves the complementarity problem. A LinearOperator must be
-        symmetric and needs `diagonal`, and not every method can use it.
+        Or a matrix of PyTorch, JAX or CuPy, dense or sparse: then x and dual are arrays of that library, on the device
+        of b. It is n × n, with a positive diagonal. Symmetric and positive definite; or not symmetric, and an M-matrix
+        or another P-matrix: then there is nothing to minimise, and x solves the complementarity problem. A
+        LinearOperator must be symmetric and needs `diagonal`, and not every method can use it.
     b : array_like
         n numbers; or n × k numbers for k problems with one matrix, which are solved on all cores after one set-up.
     lower, upper : float or array_like
@@ -144,6 +146,12 @@ def solve(
     >>> np.round(solution.x, 3)
     array([0.233, 0.067, 0.   , 0.   , 0.   , 0.   , 0.   , 0.067, 0.233])
     """
+    if is_foreign(A, b, lower, upper):
+        given = {"lower": lower, "upper": upper, "bounds": bounds, "method": method, "x0": x0, "active": active}
+        given |= {"rtol": rtol, "atol": atol, "maxiter": maxiter, "callback": callback, "cells": cells}
+        given |= {"diagonal": diagonal, "constraints": constraints, "time_limit": time_limit, "criterion": criterion}
+        given |= {"options": options, "near_null": near_null, "nodes": nodes, "block": block}
+        return solve_in_kind(solve, _on_arrays, A, b, **{name: v for name, v in given.items() if v is not None})
     words = {"rtol": rtol, "atol": atol, "maxiter": maxiter, "time_limit": time_limit, "criterion": criterion}
     run = Run.by(method, read_options(options, words | {"callback": callback}))
     given = Given(A, cells, diagonal, modes=Modes.of(near_null, nodes, block))
@@ -317,6 +325,13 @@ class Run:
             raise NonstickError(f"method {self.name!r} {error}") from None
         _judge(method, problem, x, x0, monitor)
         return replace(Solution.of(problem, x, self.name, monitor), face_solver=_face_solver)
+
+
+def _on_arrays(name: str, array: str, device: str | None, dtype: str) -> Method:
+    """A method of an -array name with its library; `compositions` loads every solver, so it is imported when asked."""
+    from .compositions import on_arrays
+
+    return on_arrays(name, array, device, dtype)
 
 
 def _face_solver(A: Operator) -> Recipe:

@@ -11,7 +11,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from .arrays import ArrayActiveSet, ArrayCycles, ArrayNewton
+from .arrays import ArrayActiveSet, ArrayCycles, ArrayMethod, ArrayNewton
+from .errors import NonstickError
 from .inverse.base import Recipe
 from .inverse.cascade import Cascade, Trial, Within
 from .inverse.krylov.bicgstab import BiCGStab
@@ -290,3 +291,22 @@ METHODS: dict[str, Method] = {
     "fmg-array": MethodCascade((ArrayCycles(), ArrayActiveSet())),
     "mg-cg": replace(AUTO, bounded=False),
 }
+
+
+def on_arrays(name: str, array: str, device: str | None = None, dtype: str = "float64") -> Method:
+    """The method of an `-array` name, or `auto`, on the arrays of a library and one of its devices.
+
+    Examples
+    --------
+    >>> on_arrays("auto", "torch", "cpu")
+    ArrayActiveSet(array='torch', device='cpu', dtype='float64')
+    """
+    method = METHODS["auto-array" if name == "auto" else name]
+    parts = method.methods if isinstance(method, MethodCascade) else (method,)
+    if not all(isinstance(part, ArrayMethod) for part in parts):
+        known = ", ".join(repr(key) for key in METHODS if key.endswith("-array"))
+        raise NonstickError(f"method {name!r} does not compute with arrays of {array}: take 'auto', {known}")
+    made = tuple(
+        replace(part, array=array, device=device, dtype=dtype) for part in parts if isinstance(part, ArrayMethod)
+    )
+    return replace(method, methods=made) if isinstance(method, MethodCascade) else made[0]

@@ -129,6 +129,8 @@ SCENE = typer.Argument(
     ..., metavar="SCENE", help="A built-in scene or a file.toml.", show_default=False, autocompletion=complete_scenes
 )
 SET = typer.Option([], "--set", "-s", metavar="KEY=VALUE", help="Change a key, e.g. -s domain.resolution=96.")
+ARRAY = option("--array", help="Solve on arrays of this library: numpy, torch, jax or cupy.")
+DEVICE = option("--device", help="A device of that library, for example cuda:0 (default: its own choice).")
 FRAMES = option("--frames", "-n", min=1, help="Number of frames.")
 COMPARE = option("--compare", "-c", help="Another run, to show beside.", autocompletion=complete_runs)
 JSON = typer.Option(False, "--json", help="Print JSON instead of a table.")

@@ -10,7 +10,19 @@ from pathlib import Path
 import typer
 
 from ..parallel import launch
-from .options import FRAMES, JSON, RUN, SCENE, SET, complete_builtin_scenes, complete_kinds, grouped, option
+from .options import (
+    ARRAY,
+    DEVICE,
+    FRAMES,
+    JSON,
+    RUN,
+    SCENE,
+    SET,
+    complete_builtin_scenes,
+    complete_kinds,
+    grouped,
+    option,
+)
 from .running import Live, check_movie, load_scene, make_movie, overrides, report_run, resumable, say_summary
 from .terminal import fail, print_names, say
 
@@ -106,6 +118,8 @@ def run(
     settings: list[str] = SET,
     movie: bool | None = option("--movie/--no-movie", help="Make preview.mp4 and preview.png at the end."),
     view: bool = typer.Option(False, "--view", help="Open a page in the browser that shows the frames as they appear."),
+    array: str | None = ARRAY,
+    device: str | None = DEVICE,
     ranks: int | None = RANKS,
 ) -> None:
     """Simulate a scene, write its frames, and make a movie.
@@ -125,7 +139,8 @@ def run(
 
     on_ranks(ranks)
     check_movie(movie)
-    loaded = load_scene(scene, settings, frames)
+    chosen = [f"solver.{key}={value}" for key, value in (("array", array), ("device", device)) if value is not None]
+    loaded = load_scene(scene, [*settings, *chosen], frames)
     kind = kind_of(loaded)
     known = look(loaded).warnings if world().size == 1 else []  # a rank does not hold the whole scene
     target = world().shared(out or _free(Path("runs") / safe_name(loaded.name)))

@@ -92,7 +92,12 @@ class Discretised(Shown, ABC):
         return self.with_fields(solution)
 
     def solve_in_turn(
-        self, methods: Iterable[str], x0: Any = None, active: Any = None, maxiter: int | None = None, **stopping: Any
+        self,
+        methods: Iterable[str | Method],
+        x0: Any = None,
+        active: Any = None,
+        maxiter: int | None = None,
+        **stopping: Any,
     ) -> tuple[Any, list[str]]:
         """Solve by the first of several methods that reaches its tolerance; by the best one if none does.
 

@@ -254,6 +254,11 @@ class SolverTable(SceneTable):
     )
     viscosity: Name = Field("visc-auto", description="Method of the viscosity step if it is split: any visc-… name.")
     viscosity_rtol: Positive = Field(1e-4, lt=1.0, description="Residual of every viscosity solve, relative to max|b|.")
+    array: Literal["numpy", "torch", "jax", "cupy"] | None = Field(
+        None, description="Array library of the pressure solve, with method auto or an -array one; default: compiled."
+    )
+    device: Name | None = Field(None, description="Device of that library, such as cuda:0; default: its own choice.")
+    dtype: Literal["float64", "float32"] = Field("float64", description="Precision on that device.")
     warm_start: bool = Field(True, description="Start from the pressure and the contact set of the last step.")
 
 

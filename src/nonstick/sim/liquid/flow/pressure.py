@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from .... import registry
+from ....compositions import on_arrays
 from ....discretise.base import extended
 from ....discretise.pressure import PressureProblem, PressureSolution
 from ....discretise.stokes import StokesSolution
@@ -16,6 +17,7 @@ from ....grid.masks import cut_cells, wall_cells
 from ....parallel.partition import Partition
 from ....scenes.scene import Scene
 from ....scenes.schema import SolverTable
+from ....solvers.base import Method
 from ..settings import STEP
 from ..solids.on_grid import Solids
 from .masses import Masses
@@ -166,15 +168,21 @@ class PressureStage:
         if solver.warm_start and self.pressure.any():
             x0 = problem.unknowns_of(self.solids.grid.drop(self.pressure))
             start = {"x0": x0, "active": problem.rows.from_grid(self.active)}
-        if methods[0] == registry.name_of(solver.method):
+        if methods[0] == registry.name_of(solver.method) or solver.array is not None:
             start["maxiter"] = solver.maxiter
         # What counts is the divergence of a cell against the largest one, which is the papers' number: liquid that
         # hardly moves need not be still to its own last digits.
         solution, failed = problem.solve_in_turn(methods, rtol=solver.rtol, criterion="papers", **start)
         return PressureResult(problem, solution, solution.residual, solution.method, failed, problem.rows.n)
 
-    def _candidates(self, problem: PressureProblem) -> list[str]:
-        """Names of methods to try, in this order."""
+    def _candidates(self, problem: PressureProblem) -> list[str | Method]:
+        """Methods to try, in this order: their names, but for one on arrays, which has its library and device."""
+        known, solver = self._names(problem), self.solver
+        if solver.array is None or known[0] != registry.name_of(solver.method):
+            return [*known]
+        return [on_arrays(known[0], solver.array, solver.device, solver.dtype), *(known[1:] or ["auto"])]
+
+    def _names(self, problem: PressureProblem) -> list[str]:
         own = registry.name_of(self.solver.method)
         names: tuple[str, ...] = (own, *STRONGER)
         if self.at_edges:

@@ -20,11 +20,29 @@ def check_methods(scene: Scene) -> None:
     """Raise an error for methods that do not exist or solve another system. A run would fail only later."""
     solver = scene.model.solver
     check_scalar(solver.method, scene.where)
+    _check_arrays(scene)
     if _kind(solver.viscosity, scene.where, "solver.viscosity") != "viscosity":
         raise NonstickError(
             f"{scene.where}: solver.viscosity is {solver.viscosity!r}, which does not solve for viscosity; take "
             "'visc-auto' or another visc-… method"
         )
+
+
+def _check_arrays(scene: Scene) -> None:
+    """Raise an error for an array library, a device or a method of arrays that is not there."""
+    solver = scene.model.solver
+    if solver.array is None:
+        if solver.device is not None:
+            raise NonstickError(f"{scene.where}: solver.device belongs to an array library: set solver.array too")
+        return
+    from ....arrays.library import find_device
+    from ....compositions import on_arrays
+
+    try:
+        find_device(solver.array, solver.device)
+        on_arrays(registry.name_of(solver.method), solver.array, solver.device, solver.dtype)
+    except NonstickError as error:
+        raise NonstickError(f"{scene.where}: solver.array: {error}") from None
 
 
 def _kind(name: str, where: str, key: str) -> str:
