@@ -25,6 +25,8 @@ def _tetrahedron_moments(a, b, c, d, second, third):
     Corners are bit masks of coordinates 0 or 1 (x is bit 0): 0, `second`, `third` and 7; a, b, c, d their values.
     """
     i, j, k, l = 0, second, third, 7
+    if min(a, b, c, d) >= 0.0:
+        return 0.0, 0.0, 0.0, 0.0
     if a > b:
         a, b, i, j = b, a, j, i
     if c > d:
@@ -39,8 +41,6 @@ def _tetrahedron_moments(a, b, c, d, second, third):
     if d < 0.0:
         volume = 1.0
         s = t = u = v = 0.25
-    elif a >= 0.0:
-        return 0.0, 0.0, 0.0, 0.0
     elif b >= 0.0:  # the corner at a
         ab, ac, ad = a / (a - b), a / (a - c), a / (a - d)
         volume = ab * ac * ad
