@@ -11,7 +11,7 @@ DEMO ?= --set domain.resolution=40 --frames 75 --no-movie --set camera.width=400
 BIN := .venv/bin
 SOURCES := src tests $(wildcard examples validation benchmarks paper docs/*.py)
 
-.PHONY: help demo test test-fast test-clients mpi kernels test-oldest test-mpi test-arrays fuzz soak lint checks format bench bench-peers docs paper clean
+.PHONY: help demo test test-fast test-clients mpi kernels test-oldest test-mpi test-arrays fuzz soak lint checks format bench bench-peers papers docs paper clean
 .DEFAULT_GOAL := help
 
 help:
@@ -29,6 +29,7 @@ help:
 	@echo "make checks       the package as published, spelling, hosted workflows"
 	@echo "make bench        a short benchmark: every LCP method on the half-filled sphere"
 	@echo "make bench-peers  the same problems with other packages; installs them (PETSc: Debian, as root)"
+	@echo "make papers       run the tables and figures of the papers that this source has not run; hours, may be stopped (MINUTES=n)"
 	@echo "make soak         kill runs at random moments and resume them: the same bytes (KILLS=n)"
 	@echo "make docs         build the pages into site/"
 	@echo "make paper        the draft for a journal as paper/paper.pdf"
@@ -110,6 +111,9 @@ bench: .venv/.ready-core
 
 bench-peers: .venv/.ready-bench .venv/.petsc
 	@$(BIN)/python benchmarks/peers.py --out bench-peers
+
+papers: .venv/.ready-pictures
+	@$(BIN)/python docs/run_papers.py $(if $(MINUTES),--minutes $(MINUTES))
 
 soak: .venv/.ready-core
 	@$(BIN)/python validation/soak.py --kills $(KILLS)

@@ -1,26 +1,28 @@
 """What the papers' algorithms do exactly as printed, beside ours: every number that the docs quote about that.
 
-Thirteen studies: `cycles` (Chentanez–Müller's seven cycles), `repairs` (each of our five repairs of their full cycles
+Fourteen studies: `cycles` (Chentanez–Müller's seven cycles), `repairs` (each of our five repairs of their full cycles
 alone, and all but one), `ties` (Andersen's eq. 26), `units` (Lai's literal multigrid, Takahashi–Batty's constants),
 `warm` (Lai's start from the last policy, after gravity has turned by three degrees), `coarse` (direct discretisation
 against R A P), `jacobi` (the damping of Aanjaneya's baseline), `walls` (its test problem in 2D with walls where solid
-faces are), `springs` (the quadratic penalty and the augmented Lagrangian that Takahashi–Batty tried, §7.3), `random`
-(matrices that make policies repeat and the search on θ fail), `price` (what projections cost inside the colours and
-after each sweep), `accuracy` (what Newton's method leaves on finer grids), `stops` (interior point with two CG
-iterations a step, as Takahashi and Batty have them, and looser stops). Only `price` is about seconds.
+faces are), `interior` (interior point beside its printed form), `springs` (the quadratic penalty and the augmented
+Lagrangian that Takahashi–Batty tried, §7.3), `random` (matrices that make policies repeat and the search on θ fail),
+`price` (what projections cost inside the colours and after each sweep), `accuracy` (what Newton's method leaves on
+finer grids), `stops` (interior point with two CG iterations a step, as Takahashi and Batty have them, and looser
+stops). `price` and `interior` are about seconds too.
 """
 
 from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from common import options, run_studies
 
 import nonstick
 from nonstick import cases, registry
-from nonstick.bench.problems import ball, first_of, sampled, snapshots
+from nonstick.bench.problems import ball, first_of, liquid_maze, sampled, snapshots
 from nonstick.compositions import CYCLE
 from nonstick.inverse import CG, Direct
 from nonstick.inverse.multigrid.grid.geometric import Geometric
@@ -186,13 +188,58 @@ def jacobi(sizes):
 
 
 def walls(sizes):
-    """The test problem of §7 in 2D, its walls by their true distance (ours) and at the solid faces (the paper's)."""
+    """The test problem of §7 in 2D: μΔt/ρ = 1e-2 and walls at solid faces, which give the counts of the paper."""
+    methods = (
+        ("visc-box-mg", 1e-6), ("visc-jacobi-mg", 1e-6), ("visc-jacobi-mg+cg", 1e-6), ("visc-mic-cg", 1e-6),
+        ("visc-cg", 1e-6), ("visc-cg", 1e-10), ("visc-auto", 1e-6),
+    )  # fmt: skip
     for n in sizes:
-        for case, true in (("by distance", True), ("solid faces", False)):
-            for method in ("visc-auto", "visc-box-mg", "visc-jacobi-mg", "visc-jacobi-mg+cg", "visc-cg"):
-                s = nonstick.solve_problem(ball(n, 2, walls=true), method, criterion="papers")
-                count = {"iterations": s.iterations, "converged": s.converged}
-                yield {"case": f"walls: {case}", "n": n, "method": method, "kkt": s.kkt(), **count}
+        for method, rtol in methods:
+            problem = ball(n, 2, strength=1e-2, walls=False)
+            s = nonstick.solve_problem(problem, method, rtol=rtol, criterion="papers")
+            count = {"iterations": s.iterations, "converged": s.converged}
+            yield {"case": f"walls at solid faces, to {rtol:g}", "n": n, "method": method, "kkt": s.kkt(), **count}
+
+
+def interior(sizes):
+    """`ipm-pd` beside the method as printed: Newton steps, CG iterations, the shortest processor time in turns."""
+    problems = [(name, 4 * n, [partial(_case, name, 4 * n)]) for name in ("circle2d", "obstacle2d") for n in sizes]
+    problems += [("sphere3d", n, [partial(_case, "sphere3d", n)]) for n in sizes]
+    problems += [("liquid maze", n, [partial(liquid_maze, n)]) for n in sizes]
+    for walls, label in (("cut", "non-splashy"), ("all", "splashy")):
+        for n in sizes:
+            run = snapshots("double-dam-break", n, 40, **{"walls.pressure": walls, "time.cfl": 3.0})
+            problems.append((f"double dam break, {label}", n, [step.build for step in sampled(run, 40, 4)]))
+    for case, n, builds in problems:
+        for method, found in _in_turns(builds, ("ipm-pd", "ipm-pd+literal"), 5).items():
+            yield {"case": case, "n": n, "method": method, **found}
+
+
+def _case(name, n):
+    return cases.build(name, n).problem
+
+
+def _in_turns(builds, methods, times):
+    """Means over problems of each method's counts and of its shortest processor time."""
+    found = {}
+    for build in builds:
+        took = dict.fromkeys(methods, np.inf)
+        for method in times * methods:
+            problem, began = build(), time.process_time()
+            s = solved(problem, method)
+            took[method] = min(took[method], time.process_time() - began)
+            found.setdefault(method, {})[build] = s
+        for method in methods:
+            found[method][build] = (found[method][build], took[method])
+    return {
+        method: {
+            "kkt": max(s.kkt() for s, _ in each.values()),
+            "iterations": float(np.mean([s.iterations for s, _ in each.values()])),
+            "outer_iterations": float(np.mean([s.outer_iterations for s, _ in each.values()])),
+            "seconds": round(float(np.mean([seconds for _, seconds in each.values()])), 5),
+        }
+        for method, each in found.items()
+    }
 
 
 def augmented(problem, strength, multipliers, updates=30):
@@ -312,13 +359,13 @@ def _means(steps, method, rtol):
 CHOICE = {
     "cycles": cycles, "repairs": repairs, "ties": ties, "units": units, "warm": warm, "coarse": coarse,
     "jacobi": jacobi, "walls": walls, "springs": springs, "random": random, "price": price, "accuracy": accuracy,
-    "stops": stops,
+    "stops": stops, "interior": interior,
 }  # fmt: skip
 STUDIES = tuple(CHOICE)
 
 
 def main(out="benchmarks/results", sizes=(32, 64), studies=STUDIES):
-    heads = ("kkt", "error", "iterations", "outer_iterations", "failed", "converged", "slower_percent")
+    heads = ("kkt", "error", "iterations", "outer_iterations", "failed", "converged", "slower_percent", "seconds")
     return run_studies(out, "as_printed", {name: CHOICE[name] for name in studies}, sizes, heads)
 
 

@@ -69,7 +69,7 @@ FIGURES = {
     "lai-5.7": Figure("sphere", (10,), 64, pixels=320, counted=10),
     "lai-5.8": Figure("sphere-cuboid", (70,), 32, pixels=320, counted=70),
     "lai-5.9": Figure("double-sphere", (10,), 64, pixels=320, counted=10),
-    "cm-1": Figure("dam-break-sphere", (0, 18, 36), 32),
+    "cm-1": Figure("dam-break-sphere", (0, 18, 36, 70), 32, counted=70),
     "cm-2": Figure(
         "cm-circle", (0, 24, 36, 48), 64,
         {
@@ -80,9 +80,9 @@ FIGURES = {
         },
         counted=42,
     ),
-    "cm-3": Figure("rotated-box", (0, 15, 30), 32),
+    "cm-3": Figure("rotated-box", (0, 15, 30, 60), 32, counted=60),
     "cm-4": Figure("dam-break-box", (0, 40, 60, 80), 40, counted=60),
-    "cm-5": Figure("ball-box", (0, 20, 35, 50), 40, counted=50),
+    "cm-5": Figure("ball-box", (0, 20, 35, 55), 40, counted=55),
     "andersen-1-top": Figure("andersen-3d-1", (80, 90, 100), 32, {"separating": SEPARATING}),
     "andersen-1-bottom": Figure("andersen-3d-2", (140, 150, 160), 32, {"separating": SEPARATING}),
     "andersen-3": Figure("andersen-1", (30, 90, 110, 160), 100),
@@ -111,12 +111,12 @@ FIGURES = {
         times="tb-7",
     ),
     "tb-8": Figure(
-        "double-dam-break", (20, 40, 60), 32,
+        "double-dam-break", (20, 40, 60, 85), 32,
         {
             name: {"time.cfl": 3.0, "walls.pressure": walls}
             for name, walls in (("unconstrained", "none"), ("non-splashy", "cut"), ("splashy", "all"))
         },
-        counted=60,
+        counted=85,
     ),
 }  # fmt: skip
 

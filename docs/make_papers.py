@@ -2,39 +2,82 @@
 
     python docs/make_papers.py
 
-A row has `item` and `what`; `theirs` and `their_size`, the paper's numbers; `ours` and `our_size`; `commands` that make
-ours, with the `version` of the source (`nonstick.bench.row.version`); `pictures` below docs/images; a `status`:
-"reproduced", "differs" or "not run", the last two with `because`.
+A row has `item` and `what`; `theirs` and `their_size`, the paper's words; `ours` and `our_size`; `counts`, the numbers
+of a table: one line for each method of the paper (`paper`, `theirs`) and ours (`method`, `ours`), one number for each
+of the `sizes`, in the `unit`; `commands` that make ours, with the `version` of the source
+(`nonstick.bench.row.version`); `pictures` below docs/images; `short` and `because`, why it differs. Numbers that
+`make papers` has measured again are in docs/papers.json and replace those of the row.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
+import math
 import re
 import tomllib
 from pathlib import Path
 from unicodedata import normalize
 
 DOCS = Path(__file__).parent
-ROWS, PAGE = DOCS / "papers.toml", DOCS / "papers.md"
-STATUSES = ("reproduced", "differs", "not run")
-HEAD = """\
+ROWS, PAGE, MEASURED = DOCS / "papers.toml", DOCS / "papers.md", DOCS / "papers.json"
+STATUSES = ("reproduced", "better", "worse", "another set-up", "not run")
+#: numbers agree within this part of the paper's, or within this many iterations
+PART, ITERATIONS = 0.25, 2.0
+COUNTED = ("iterations", "outer_iterations")
+UNITS = {"outer_iterations": "outer iterations", "cpu_seconds": "seconds"}
+HEAD = f"""\
 # The papers, table by table
 
-Every table and figure of the five papers: the paper's numbers, ours, the size of each, the command, the version of the
-source that ran it, and whether it agrees. Counts are in the unit of the paper. The papers' seconds are from other
-machines, so compare ratios. Ours are processor seconds of one thread unless the row says otherwise. A version is that
-of the package and a hash of its source, as in every row that `nonstick bench` writes. `docs/make_papers.py` writes this
-page from docs/papers.toml; `docs/draw_papers.py` draws the pictures of liquid, on coarser grids than the papers',
-`docs/draw_plots.py` curves and fields, `docs/draw_stencils.py` stencils.
+Every table and figure of the five papers beside ours. Counts are in the unit of the paper. The papers' seconds are of
+other machines and are not compared; ours are processor seconds of one thread.
 
-`nonstick bench … --json rows.json --resume` continues a table that was stopped, so long tables run in pieces.
+- **reproduced**: what the paper says holds here; counts agree within {100 * PART:.0f} %, or within {ITERATIONS:.0f}
+  iterations (not outer ones).
+- **better**: we need fewer iterations, or a method works here that fails there; no count is higher.
+- **worse**: some count of ours is higher, or something works less well.
+- **another set-up**: the inputs differ (a mesh that may not be shipped, no GPU, numbers that the paper does not give),
+  so the numbers cannot be compared.
+
+Every row says below, folded, the numbers, the commands and the version of the source that ran them. `make papers` runs
+all commands that the present source has not run, the shortest first, and may be stopped at any time.
 """
 
 
 def papers() -> list[dict]:
-    """The papers with their rows."""
-    return tomllib.loads(ROWS.read_text(encoding="utf-8"))["paper"]
+    """The papers with their rows, with the numbers that were measured again."""
+    found = tomllib.loads(ROWS.read_text(encoding="utf-8"))["paper"]
+    again = json.loads(MEASURED.read_text(encoding="utf-8")) if MEASURED.exists() else {}
+    for paper in found:
+        for row in paper["row"]:
+            for line in row.get("counts", ()):
+                for k, n in enumerate(row["sizes"]):
+                    new = again.get(f"{paper['name']}, {row['item']}, {line['method']}, {n}")
+                    if new is not None:
+                        line["ours"][k] = new["value"]
+                        row.setdefault("versions", {}).setdefault(new["version"], []).append((line["method"], n))
+            row["status"] = row.get("status") or judged(row)
+    return found
+
+
+def verdict(theirs: list[float], ours: list[float], slack: float = ITERATIONS) -> str:
+    """The words "same", "fewer" or "more": how our counts differ from the paper's, over the sizes that both have."""
+    pairs = [(t, o) for t, o in zip(theirs, ours) if not (math.isnan(t) or math.isnan(o))]
+    apart = [o - t for t, o in pairs if abs(o - t) > max(PART * t, slack)]
+    if not pairs or not apart:
+        return "same" if pairs else ""
+    return "more" if max(apart) > 0.0 else "fewer"
+
+
+def slack(row: dict) -> float:
+    """By how much counts may always differ; outer iterations are few."""
+    return ITERATIONS if row["unit"] == "iterations" else 0.0
+
+
+def judged(row: dict) -> str:
+    """The status of a row by its counts."""
+    found = {verdict(line["theirs"], line["ours"], slack(row)) for line in row["counts"]}
+    return "worse" if "more" in found else "better" if "fewer" in found else "reproduced"
 
 
 def overview(found: list[dict]) -> list[str]:
@@ -47,34 +90,107 @@ def overview(found: list[dict]) -> list[str]:
     return lines
 
 
+def differences(found: list[dict]) -> list[str]:
+    """What is not reproduced, and why in ten words; rows with one reason in one line."""
+    lines = ["| paper | what | status | why |", "|---|---|---|---|"]
+    for paper in found:
+        reasons: dict[tuple[str, str], list[str]] = {}
+        for row in paper["row"]:
+            if row["status"] != "reproduced":
+                reasons.setdefault((row["status"], row["short"]), []).append(row["item"])
+        for (status, short), items in reasons.items():
+            lines.append(f"| {paper['name']} | {joined(items)} | {status} | {short} |")
+    return lines
+
+
+def joined(items: list[str]) -> str:
+    """ "Table 1", "Table 2" as "Tables 1, 2"."""
+    out = []
+    for kind in ("Table", "Figure"):
+        numbers = [item.split()[1] for item in items if item.startswith(f"{kind} ")]
+        if numbers:
+            out.append(f"{kind}{'s' if len(numbers) > 1 else ''} {', '.join(numbers)}")
+    return "; ".join(out + [item for item in items if not item.startswith(("Table ", "Figure "))])
+
+
 def anchor(title: str) -> str:
     """The address of a heading on its page, as Markdown makes it."""
     plain = normalize("NFKD", title).encode("ascii", "ignore").decode().lower()
     return re.sub(r"[\s-]+", "-", re.sub(r"[^\w\s-]", "", plain).strip())
 
 
+def table(row: dict) -> list[str]:
+    """The counts of a row: the paper's number and ours for every size."""
+    power = {2: "²", 3: "³"}[row["dimension"]]
+    judge = row["unit"] in COUNTED
+    heads = [f"{n}{power}" for n in row["sizes"]] + ["ours"] * judge
+    lines = [
+        f"| paper / ours, {UNITS.get(row['unit'], row['unit'])} | {' | '.join(heads)} |",
+        "|---|" + "---|" * len(heads),
+    ]
+    for line in row["counts"]:
+        theirs = line["theirs"] or [math.nan] * len(row["sizes"])
+        cells = [f"{number(t)} / **{number(o)}**" for t, o in zip(theirs, line["ours"])]
+        name = f"{line['paper']} / `{line['method']}`" if line["paper"] else f"`{line['method']}`"
+        lines.append(f"| {name} | {' | '.join(cells + [verdict(theirs, line['ours'], slack(row))] * judge)} |")
+    return [*lines, ""]
+
+
+def number(value: float) -> str:
+    return "–" if math.isnan(value) else f"{value:.3g}" if value < 1000 else f"{value:.0f}"
+
+
 def block(row: dict) -> list[str]:
-    """One table or figure."""
-    lines = [f"### {row['item']}: {row['what']}", ""]
+    """One table or figure, folded."""
+    lines = [
+        '<details markdown="1">',
+        f"<summary><b>{row['item']}</b>: {plain(row['what'])} · {row['status']}</summary>",
+        "",
+    ]
+    lines += table(row) if "counts" in row else []
     for side, size, text in (
         ("paper", row.get("their_size"), row.get("theirs")), ("ours", row.get("our_size"), row.get("ours")),
     ):  # fmt: skip
-        if text:
-            lines.append(f"- {side}{f' ({size})' if size else ''}: {text}")
+        if text or size:
+            lines.append(f"- {side}{f' ({size})' if size else ''}{f': {text}' if text else ''}")
     lines.append(f"- **{row['status']}**" + (f", because {row['because']}" if "because" in row else ""))
     if "commands" in row:
         made = f" · version {row['version']}" if "version" in row else ""
         lines.append("- " + " · ".join(f"`{command}`" for command in row["commands"]) + made)
+    for version, cells in row.get("versions", {}).items():
+        sizes = ", ".join(sorted({str(n) for _, n in cells}, key=int))
+        lines.append(
+            f"- measured again with version {version}: {', '.join(sorted({f'`{m}`' for m, _ in cells}))} at {sizes}"
+        )
     lines.append("")
     for picture in row.get("pictures", ()):
         lines += [f"![{row['item']}: {row['what']}](images/{picture})", ""]
-    return lines
+    return [*lines, "</details>", ""]
+
+
+def plain(text: str) -> str:
+    """Text for a line of HTML."""
+    return re.sub(r"`([^`]*)`", r"<code>\1</code>", text)
 
 
 def page() -> str:
     """The whole page."""
     found = papers()
-    lines = [*HEAD.splitlines(), "", *overview(found), ""]
+    versions = {
+        v for paper in found for row in paper["row"] for v in re.findall(r"0\.\d+\.\d+\+\w+", row.get("version", ""))
+    }
+    versions |= {v for paper in found for row in paper["row"] for v in row.get("versions", {})}
+    lines = [
+        *HEAD.splitlines(),
+        "",
+        *overview(found),
+        "",
+        "What is not reproduced, and why:",
+        "",
+        *differences(found),
+        "",
+    ]
+    lines += [f"The rows were measured with {len(versions)} versions of the source.", ""]
     for paper in found:
         lines += [f"## {paper['name']}", "", paper["text"], ""]
         for row in paper["row"]:

@@ -217,7 +217,7 @@ METHODS: dict[str, Method] = {
     "fas-mg+pwc": _literal_fas(scheme="constant"),
     "fas-mg+simple-boundary": _literal_fas(one_sided=False, normalise=False),
     "fas-mg+direct": _literal_fas(direct=True),
-    # Chentanez–Müller 2012
+    # Chentanez–Müller 2011
     "fmg": MethodCascade((ChentanezMuller(), ProjectedSOR(omega=None))),
     "fmg+cm": ChentanezMuller(full_cycles=3, v_cycles=4, constrained_levels=3),
     "fmg+cm+literal": ChentanezMuller(full_cycles=3, v_cycles=4, constrained_levels=3, literal=True),

@@ -71,12 +71,12 @@ _METHODS: dict[str, Entry] = {
     "fas-mg+pwc": _shown_to_fail("ablation: the literal fas-mg with piecewise-constant interpolation"),
     "fas-mg+simple-boundary": _shown_to_fail("ablation: the literal fas-mg interpolating across walls"),
     "fas-mg+direct": _shown_to_fail("ablation: the literal fas-mg with coarse levels discretised again"),
-    # -- Chentanez–Müller 2012: full multigrid, projected Gauss–Seidel ----------------------------------
+    # -- Chentanez–Müller 2011: full multigrid, projected Gauss–Seidel ----------------------------------
     "fmg": Entry("full multigrid cycles with projected smoothing until converged; needs a PressureProblem"),
     "fmg+cm": _shown_to_fail("the fixed work of Chentanez–Müller's table 1: 3 full and 4 V-cycles, S = 3"),
-    "fmg+cm+literal": _shown_to_fail("fmg+cm exactly as printed: the seven cycles leave 4 to 19 % of error"),
+    "fmg+cm+literal": _shown_to_fail("fmg+cm with its cycles as printed: the seven cycles leave 4 to 19 % of error"),
     "fmg+cm+no-lcp": _shown_to_fail("linear baseline: the cycles of fmg+cm without any projection", "linear"),
-    "fmg+literal": _shown_to_fail("full cycles exactly as printed by Chentanez–Müller: they stagnate"),
+    "fmg+literal": _shown_to_fail("full cycles as printed by Chentanez–Müller: they stagnate"),
     "pgs": Entry("projected Gauss–Seidel: simple, robust, slow; also for walls='edge'"),
     "psor": Entry("projected SOR with Young's best relaxation factor for the free set"),
     # -- Andersen 2017: minimum-map Newton ----------------------------------------------------------------

@@ -39,28 +39,62 @@ def test_every_table_and_figure_has_its_row():
     assert len(PAPERS) == len(TABLES)
 
 
+#: what a row may have
+KNOWN = {
+    "item", "what", "theirs", "their_size", "ours", "our_size", "unit", "dimension", "sizes", "counts", "commands",
+    "version", "versions", "pictures", "status", "short", "because",
+}  # fmt: skip
+
+
 @pytest.mark.parametrize("row", ROWS)
 def test_a_row_says_what_was_run(row):
-    known = {
-        "item",
-        "what",
-        "theirs",
-        "their_size",
-        "ours",
-        "our_size",
-        "commands",
-        "version",
-        "pictures",
-        "status",
-        "because",
-    }
-    assert not set(row) - known
-    assert row["status"] in MADE["STATUSES"] and (row["status"] == "reproduced" or row["because"])
-    assert row["status"] == "not run" or (row["ours"] and row["our_size"] and row["commands"] and row["version"])
+    assert not set(row) - KNOWN
+    assert row["status"] in MADE["STATUSES"]
+    assert row["status"] == "reproduced" or (row["because"] and 0 < len(row["short"].split()) <= 10)
+    ran = row.get("ours") or row.get("counts")
+    assert row["status"] == "not run" or (ran and row["our_size"] and row["commands"] and row["version"])
+    for line in row.get("counts", ()):
+        assert len(line["ours"]) == len(row["sizes"]) and len(line["theirs"]) in (0, len(row["sizes"]))
     for picture in row.get("pictures", ()):
         assert (DOCS / "images" / picture).is_file()
     for command in row.get("commands", ()):
         check(shlex.split(command))
+
+
+@pytest.mark.parametrize(("theirs", "ours", "found"), [
+    ([8.0, 9.0], [10.0, 9.0], "same"), ([100.0, 200.0], [80.0, 240.0], "same"), ([100.0], [60.0], "fewer"),
+    ([10.0, 100.0], [5.0, 140.0], "more"), ([10.0, float("nan")], [10.0, 99.0], "same"), ([], [], ""),
+])  # fmt: skip
+def test_counts_are_judged_by_a_rule(theirs, ours, found):
+    assert MADE["verdict"](theirs, ours) == found
+
+
+def test_the_summary_is_short():
+    """It fits on a screen: five papers, and one line for each reason."""
+    assert len(MADE["overview"](PAPERS)) == 7 and len(MADE["differences"](PAPERS)) < 45
+
+
+def test_runs_are_resumed_and_counts_are_kept(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(str(DOCS))
+    papers = importlib.import_module("run_papers")
+    monkeypatch.setattr(papers, "RUNS", tmp_path)
+    every = papers.commands()
+    command = "nonstick bench lai-table9 --sizes 32 64 128"
+    rows = every[command]
+    assert papers.record(command) == {} and papers.seconds(command, rows) > papers.seconds(
+        "nonstick bench tb-table5 --sizes 48", rows
+    )
+    directory = papers.folder(command)
+    directory.mkdir()
+    (directory / "done.json").write_text('{"version": "x", "seconds": 3.0}')
+    assert papers.seconds(command, rows) == 3.0
+    (directory / "rows.json").write_text(
+        '[{"method": "fas-mg", "n": 64, "iterations": 9.25}, {"method": "fmg", "n": 64, "iterations": null}]'
+    )
+    found = papers.measured(directory, rows)
+    assert found["Lai, Table 9, fas-mg, 64"]["value"] == 9.25 and not any("fmg" in key for key in found)
+    words = papers.started(command, directory)
+    assert words[1:4] == ["-m", "nonstick", "bench"] and "--resume" in words
 
 
 def check(words):

@@ -1,4 +1,4 @@
-"""`fmg-array`: full multigrid with projected smoothing on dense fields (Chentanez and Müller 2012, algorithms 1–3).
+"""`fmg-array`: full multigrid with projected smoothing on dense fields (Chentanez and Müller 2011, algorithms 1–3).
 
 A coarse level solves for a correction, with the bounds that are left (DownsampleSubtract, eq. 19). Coarse operators are
 those of `multigrid`, made from the matrix. The departures are those of `nonstick.solvers.chentanez_muller`: cells that

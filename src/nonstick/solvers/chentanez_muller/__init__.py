@@ -1,1 +1,1 @@
-"""Chentanez and Müller 2012: projected multigrid cycles over coarser discretisations, and projected relaxation."""
+"""Chentanez and Müller 2011: projected multigrid cycles over coarser discretisations, and projected relaxation."""

@@ -1,4 +1,4 @@
-"""Full multigrid with projected smoothing (Chentanez and Müller 2012, algorithms 1-3).
+"""Full multigrid with projected smoothing (Chentanez and Müller 2011, algorithms 1-3).
 
 Coarse levels are the problem itself, discretised again on coarser grids (`problem.coarsen()`, §3.1.1); a coarse level
 solves for a correction p. Its bounds are the bounds of the finer level minus the solution there (DownsampleSubtract,

@@ -2,7 +2,7 @@
 
     x_i ← clip(x_i + ω (b_i - Σ_j a_ij x_j) / a_ii, lower_i, upper_i)
 
-Chentanez–Müller 2012 eq. 14; red-black on stencil operators, in the order of the rows on other matrices.
+Chentanez–Müller 2011 eq. 14; red-black on stencil operators, in the order of the rows on other matrices.
 It converges for every symmetric positive definite A and 0 < ω < 2, but slowly: it needs O(1/h²) sweeps at ω = 1 and
 O(1/h) at the best ω, where h is the mesh width. If A is not symmetric, it converges at ω = 1 for M-matrices and for
 rows that are diagonally dominant.

@@ -1,4 +1,4 @@
-"""The liquid as a level set moved on the grid, without particles (Chentanez and Müller 2012).
+"""The liquid as a level set moved on the grid, without particles (Chentanez and Müller 2011).
 
 In each step φ is extended into solids, with the peel-off rule of Chentanez–Müller §3.2: a solid cell next to liquid of
 zero pressure takes its positive distance to the wall. Without this rule liquid would never separate. After the pressure

@@ -1,0 +1,147 @@
+"""Run the commands of docs/papers.toml that the present source has not run: `make papers`.
+
+    python docs/run_papers.py [--minutes M] [--list]
+
+The shortest commands come first. What a command printed, its JSON rows and how long it took are in runs/papers, so a
+run that was stopped continues where it was. Counts that were measured go to docs/papers.json, with the version of the
+source, and docs/papers.md is written again. How long a command will take is what it took last, or is guessed from its
+largest grid.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import math
+import re
+import shlex
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import make_papers
+
+from nonstick.bench.row import version
+from nonstick.files.atomic import write_text
+
+ROOT = Path(__file__).parents[1]
+RUNS = ROOT / "runs" / "papers"
+#: seconds of one thread for a cell of the largest grid: single problems, runs in 3D, runs in 2D (measured on a few)
+SINGLE, RUN, FLAT = 5e-5, 4e-4, 5e-3
+ALONE = ("sphere3d", "sphere-cuboid3d", "double-sphere3d", "visc", "tb-table1", "tb-table2", "tb-table3")
+
+
+def commands() -> dict[str, list[tuple[str, dict]]]:
+    """Every command, with the rows (and their papers) that it is for."""
+    out: dict[str, list[tuple[str, dict]]] = {}
+    for paper in make_papers.papers():
+        for row in paper["row"]:
+            for command in row.get("commands", ()):
+                out.setdefault(command, []).append((paper["name"], row))
+    return out
+
+
+def folder(command: str) -> Path:
+    return RUNS / hashlib.sha256(command.encode()).hexdigest()[:10]
+
+
+def record(command: str) -> dict:
+    """What is known of the last run of a command."""
+    file = folder(command) / "done.json"
+    return json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+
+
+def seconds(command: str, rows: list[tuple[str, dict]]) -> float:
+    """How long it will take."""
+    known = record(command).get("seconds")
+    if known is not None:
+        return known
+    words = shlex.split(command)
+    given = [int(n) for n in re.findall(r"(?:--sizes|--cells)((?: \d+)+)|:(\d+)", command) for n in " ".join(n).split()]
+    size, flat = max(given, default=64), not any("³" in row.get("our_size", "") for _, row in rows)
+    alone = words[1] == "docs/draw_plots.py" or words[2].startswith(ALONE)
+    return 20.0 + (FLAT * size**2 if flat else (SINGLE if alone else RUN) * size**3)
+
+
+def started(command: str, directory: Path) -> list[str]:
+    """The words to start; tables keep their rows, and studies their results, in the directory."""
+    words = [str(directory) if word == "DIR" else word for word in shlex.split(command)]
+    if words[0] == "python":
+        out = ["--out", str(directory)] if "as_printed" in words[1] else []
+        return [sys.executable, str(ROOT / words[1]), *out, *words[2:]]
+    extra: list[str] = []
+    if words[1] == "bench":
+        extra = ["--json", str(directory / "rows.json"), "--resume"]
+        extra += [] if "--figures" in words else ["--figures", str(directory)]
+    return [sys.executable, "-m", "nonstick", *words[1:], *extra]
+
+
+def measured(directory: Path, rows: list[tuple[str, dict]]) -> dict[str, dict]:
+    """The counts of these rows that a run has measured."""
+    found = {}
+    for file in directory.glob("*.json"):
+        if file.name == "done.json":
+            continue
+        made = [row for row in json.loads(file.read_text(encoding="utf-8")) if isinstance(row, dict)]
+        for paper, row in rows:
+            for line in row.get("counts", ()):
+                for n in row["sizes"]:
+                    same = [r for r in made if (r.get("method"), r.get("n")) == (line["method"], n)]
+                    value = same[0].get(row["unit"]) if len(same) == 1 else None  # several parts: not one number
+                    if isinstance(value, (int, float)) and math.isfinite(value):
+                        key = f"{paper}, {row['item']}, {line['method']}, {n}"
+                        found[key] = {"value": float(f"{value:.4g}"), "version": version()}
+    return found
+
+
+def keep(found: dict[str, dict]) -> None:
+    """Add counts to docs/papers.json and write the page again."""
+    if found:
+        file = make_papers.MEASURED
+        known = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+        text = json.dumps(dict(sorted((known | found).items())), ensure_ascii=False, indent=0)
+        write_text(file, text + "\n")
+    write_text(make_papers.PAGE, make_papers.page())
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--minutes", type=float, default=math.inf, help="start no command after so many minutes")
+    parser.add_argument("--list", action="store_true", help="say what would run, and how long it may take")
+    given = parser.parse_args()
+    now, every = version(), commands()
+    left = [command for command in every if record(command).get("version") != now]
+    left.sort(key=lambda command: seconds(command, every[command]))
+    hours = sum(seconds(command, every[command]) for command in left) / 3600
+    print(
+        f"{len(every) - len(left)} of {len(every)} commands were run by {now}; {len(left)} are left: {hours:.1f} hours"
+    )
+    began = time.monotonic()
+    for k, command in enumerate(left, 1):
+        guess = seconds(command, every[command])
+        if given.list:
+            print(f"{guess / 60:7.1f} min  {command}")
+            continue
+        if time.monotonic() - began + guess > 60 * given.minutes:
+            print(f"{given.minutes:g} minutes are over: {len(left) - k + 1} commands are left")
+            break
+        print(f"{k} of {len(left)}, about {guess / 60:.1f} minutes: {command}", flush=True)
+        directory = folder(command)
+        directory.mkdir(parents=True, exist_ok=True)
+        at = time.monotonic()
+        with (directory / "output.txt").open("w", encoding="utf-8") as out:
+            code = subprocess.run(
+                started(command, directory), cwd=ROOT, stdout=out, stderr=subprocess.STDOUT
+            ).returncode
+        if code:
+            print(f"    it ended with {code}: see {directory / 'output.txt'}")
+            continue
+        done = {"command": command, "version": now, "seconds": round(time.monotonic() - at, 1)}
+        (directory / "done.json").write_text(json.dumps(done), encoding="utf-8")
+        keep(measured(directory, every[command]))
+
+
+if __name__ == "__main__":
+    main()
