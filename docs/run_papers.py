@@ -78,21 +78,26 @@ def started(command: str, directory: Path) -> list[str]:
     return [sys.executable, "-m", "nonstick", *words[1:], *extra]
 
 
+def label(row: dict) -> str:
+    """The method of a row of a table, as papers.toml names it."""
+    return f"{row.get('method')}{' from zero' if row.get('case', '').endswith('from zero') else ''}"
+
+
 def measured(directory: Path, rows: list[tuple[str, dict]]) -> dict[str, dict]:
     """The counts of these rows that a run has measured."""
     found = {}
     for file in directory.glob("*.json"):
         if file.name == "done.json":
             continue
-        made = [row for row in json.loads(file.read_text(encoding="utf-8")) if isinstance(row, dict)]
+        made = [row for row in json.loads(file.read_text(encoding="utf-8")) if "(published)" not in row.get("case", "")]
         for paper, row in rows:
             for line in row.get("counts", ()):
                 for n in row["sizes"]:
-                    same = [r for r in made if (r.get("method"), r.get("n")) == (line["method"], n)]
+                    same = [r for r in made if (label(r), r.get("n")) == (line["method"], n)]
                     value = same[0].get(row["unit"]) if len(same) == 1 else None  # several parts: not one number
                     if isinstance(value, (int, float)) and math.isfinite(value):
                         key = f"{paper}, {row['item']}, {line['method']}, {n}"
-                        found[key] = {"value": float(f"{value:.4g}"), "version": version()}
+                        found[key] = {"value": float(f"{value:.4g}"), "version": same[0].get("version") or version()}
     return found
 
 

@@ -89,10 +89,16 @@ def test_runs_are_resumed_and_counts_are_kept(tmp_path, monkeypatch):
     (directory / "done.json").write_text('{"version": "x", "seconds": 3.0}')
     assert papers.seconds(command, rows) == 3.0
     (directory / "rows.json").write_text(
-        '[{"method": "fas-mg", "n": 64, "iterations": 9.25}, {"method": "fmg", "n": 64, "iterations": null}]'
+        """[
+        {"case": "lai-table9", "method": "fas-mg", "n": 64, "iterations": 9.25, "version": "y"},
+        {"case": "lai-table9 (published)", "method": "fas-mg", "n": 64, "iterations": 8},
+        {"case": "lai-table9 from zero", "method": "pi-mg", "n": 64, "iterations": 14},
+        {"case": "lai-table9", "method": "fmg", "n": 64, "iterations": null}]"""
     )
     found = papers.measured(directory, rows)
-    assert found["Lai, Table 9, fas-mg, 64"]["value"] == 9.25 and not any("fmg" in key for key in found)
+    assert found["Lai, Table 9, fas-mg, 64"] == {"value": 9.25, "version": "y"}
+    assert found["Lai, Table 9, pi-mg from zero, 64"]["value"] == 14
+    assert not any("fmg" in key or key.endswith(("pi-mg, 64", "fas-mg, 128")) for key in found)
     words = papers.started(command, directory)
     assert words[1:4] == ["-m", "nonstick", "bench"] and "--resume" in words
 
