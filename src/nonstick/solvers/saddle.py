@@ -43,7 +43,7 @@ class SaddlePolicy(Method):
     """
 
     inner: Recipe
-    forcing: float = 0.05
+    forcing: float = 0.4
     maxiter: int = 1000
 
     @property
