@@ -1,14 +1,15 @@
 """What the papers' algorithms do exactly as printed, beside ours: every number that the docs quote about that.
 
-Fourteen studies: `cycles` (Chentanez–Müller's seven cycles), `repairs` (each of our five repairs of their full cycles
-alone, and all but one), `ties` (Andersen's eq. 26), `units` (Lai's literal multigrid, Takahashi–Batty's constants),
-`warm` (Lai's start from the last policy, after gravity has turned by three degrees), `coarse` (direct discretisation
-against R A P), `jacobi` (the damping of Aanjaneya's baseline), `walls` (its test problem in 2D with walls where solid
-faces are), `interior` (interior point beside its printed form), `springs` (the quadratic penalty and the augmented
-Lagrangian that Takahashi–Batty tried, §7.3), `random` (matrices that make policies repeat and the search on θ fail),
-`price` (what projections cost inside the colours and after each sweep), `accuracy` (what Newton's method leaves on
-finer grids), `stops` (interior point with two CG iterations a step, as Takahashi and Batty have them, and looser
-stops). `price` and `interior` are about seconds too.
+Fifteen studies: `cycles` (Chentanez–Müller's seven cycles), `repairs` (each of our five repairs of their full cycles
+alone, and all but one), `volumes` (the same with walls by their equations, not ours), `ties` (Andersen's eq. 26),
+`units` (Lai's literal multigrid, Takahashi–Batty's constants), `warm` (Lai's start from the last policy, after
+gravity has turned by three degrees), `coarse` (direct discretisation against R A P), `jacobi` (the damping of
+Aanjaneya's baseline), `walls` (its test problem in 2D with walls where solid faces are), `interior` (interior point
+beside its printed form), `springs` (the quadratic penalty and the augmented Lagrangian that Takahashi–Batty tried,
+§7.3), `random` (matrices that make policies repeat and the search on θ fail), `price` (what projections cost inside
+the colours and after each sweep), `accuracy` (what Newton's method leaves on finer grids), `stops` (interior point
+with two CG iterations a step, as Takahashi and Batty have them, and looser stops). `price` and `interior` are about
+seconds too.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ import nonstick
 from nonstick import cases, registry
 from nonstick.bench.problems import ball, first_of, liquid_maze, sampled, snapshots
 from nonstick.compositions import CYCLE
+from nonstick.discretise.coarse_fields import children
 from nonstick.inverse import CG, Direct
 from nonstick.inverse.multigrid.grid.geometric import Geometric
 from nonstick.operators.masked import Masked
@@ -108,6 +110,55 @@ def repairs(sizes):
             s = solved(cases.build(case, n).problem, method)
             count = {"iterations": s.iterations, "converged": s.converged}
             yield {"case": case, "n": n, "method": label, "kkt": s.kkt(), **count}
+
+
+def around(sub: np.ndarray, axis: int) -> np.ndarray:
+    """Means of the 2ᵈ parts around every face along an axis; nothing is open outside of the grid."""
+    sub = np.pad(sub, [(1, 1) if a == axis else (0, 0) for a in range(sub.ndim)])
+    for a in range(sub.ndim):
+        sub = 0.5 * (np.take(sub, range(0, sub.shape[a], 2), a) + np.take(sub, range(1, sub.shape[a], 2), a))
+    return sub
+
+
+class Volumes(nonstick.PressureProblem):
+    """Walls as Chentanez and Müller print them: by the open volume around each face (equations 6, 9, 10, 15, 16).
+
+    `sub` are the open parts of half cells. The half cells of a coarser level are the cells of this one.
+    """
+
+    def __init__(self, sub: np.ndarray, **fields):
+        self.sub = sub
+        super().__init__(weights=tuple(around(sub, axis) for axis in range(sub.ndim)), **fields)
+
+    def coarsen(self):
+        out = super().coarsen()
+        out.sub = children(self.sub).mean(axis=0)
+        out.weights = tuple(around(out.sub, axis) for axis in range(out.sub.ndim))
+        out._build()
+        return out
+
+
+def volumes(sizes):
+    """The cycles as printed and repaired, with walls by areas and by volumes, bounds in cut cells or by equation 17."""
+    for name, n in [("circle2d", 2 * n) for n in sizes] + [("sphere3d", n) for n in sizes]:
+        for bounded in ("cut", "solid"):
+            p = cases.build(name, n, walls=bounded).pressure_problem
+            d = p.phi_liquid.ndim
+            middles = np.meshgrid(*[(np.arange(2 * n) + 0.5) / (2 * n) - 0.5] * d, indexing="ij")
+            depth = 0.46 - np.sqrt(sum(x**2 for x in middles))
+            fields = {"phi_liquid": p.phi_liquid, "velocity": p.velocity, "dt": p.dt, "dx": p.dx, "rho": p.rho}
+            for case, problem in (
+                (f"{name}, areas, {bounded}", p.problem),
+                (
+                    f"{name}, volumes, {bounded}",
+                    Volumes(np.clip(0.5 + 2 * n * depth, 0, 1), walls=bounded, **fields).problem,
+                ),
+            ):
+                exact = solved(problem, "auto", rtol=1e-11).x
+                for method in ("fmg", "fmg+cm+literal", "fmg+literal"):
+                    s = solved(problem, method)
+                    count = {"error": error(s.x, exact), "iterations": s.iterations, "converged": s.converged}
+                    yield {"case": case, "n": n, "method": method, "kkt": s.kkt(), **count}
 
 
 def ties(sizes):
@@ -357,8 +408,8 @@ def _means(steps, method, rtol):
 
 
 CHOICE = {
-    "cycles": cycles, "repairs": repairs, "ties": ties, "units": units, "warm": warm, "coarse": coarse,
-    "jacobi": jacobi, "walls": walls, "springs": springs, "random": random, "price": price, "accuracy": accuracy,
+    "cycles": cycles, "repairs": repairs, "volumes": volumes, "ties": ties, "units": units, "warm": warm,
+    "coarse": coarse, "jacobi": jacobi, "walls": walls, "springs": springs, "random": random, "price": price, "accuracy": accuracy,
     "stops": stops, "interior": interior,
 }  # fmt: skip
 STUDIES = tuple(CHOICE)
