@@ -409,8 +409,8 @@ def _means(steps, method, rtol):
 
 CHOICE = {
     "cycles": cycles, "repairs": repairs, "volumes": volumes, "ties": ties, "units": units, "warm": warm,
-    "coarse": coarse, "jacobi": jacobi, "walls": walls, "springs": springs, "random": random, "price": price, "accuracy": accuracy,
-    "stops": stops, "interior": interior,
+    "coarse": coarse, "jacobi": jacobi, "walls": walls, "springs": springs, "random": random, "price": price,
+    "accuracy": accuracy, "stops": stops, "interior": interior,
 }  # fmt: skip
 STUDIES = tuple(CHOICE)
 
