@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 import textwrap
-import tomllib
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -48,6 +47,8 @@ presets that papers show failing do not.
 
 def _help() -> str:
     """The help with the tables of each paper. It is made when it is asked for, because the files must be read."""
+    import tomllib
+
     papers = []
     for file in sorted((Path(__file__).parents[1] / "bench" / "papers").glob("*.toml")):
         content = tomllib.loads(file.read_text(encoding="utf-8"))

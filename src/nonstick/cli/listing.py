@@ -6,7 +6,6 @@ import json
 import platform
 import sys
 import time
-from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -144,6 +143,8 @@ def examine() -> dict[str, Any]:
 
 def bandwidth(cores: int, block: int = BLOCK, rounds: int = ROUNDS) -> float:
     """Bytes per second that all cores together read and write, the best of some rounds."""
+    from concurrent.futures import ThreadPoolExecutor
+
     import numpy as np
 
     pairs = [(np.zeros(block // 8), np.ones(block // 8)) for _ in range(cores)]

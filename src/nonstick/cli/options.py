@@ -6,7 +6,6 @@ The shell calls the command on every Tab, so nothing is loaded here that takes l
 from __future__ import annotations
 
 import inspect
-import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields, is_dataclass
 from functools import wraps
@@ -28,6 +27,8 @@ COLOURS = ("liquid", "speed", "pressure", "viscosity", "age")
 
 def complete_builtin_scenes(incomplete: str) -> list[tuple[str, str]]:
     """Names of built-in scenes with their descriptions."""
+    import tomllib
+
     folder = Path(__file__).parents[1] / "scenes" / "builtin"
     found = [f for f in sorted(folder.glob("*.toml")) if f.stem.startswith(incomplete)]
     return [(f.stem, str(tomllib.loads(f.read_text(encoding="utf-8")).get("description", ""))) for f in found]
