@@ -83,3 +83,19 @@ def test_signals_are_as_before_afterwards():
         pass
     assert signal.getsignal(signal.SIGINT) is before
     assert signal.set_wakeup_fd(-1) == -1
+
+
+def test_while_commands_are_loaded():
+    """The loading of typer, which takes a tenth of a second, stands for all of it."""
+    code, _, err = interrupted(
+        "import sys, time\n"
+        "class Waits:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name == 'typer':\n"
+        "            print('ready', flush=True)\n"
+        "            time.sleep(60)\n"
+        "sys.meta_path.insert(0, Waits())\n"
+        "from nonstick.__main__ import main\n"
+        "main()"
+    )
+    assert code == 1 and err == "nonstick: interrupted\n"
