@@ -23,7 +23,7 @@ import numpy as np
 from make_gallery import LARGE, ROOT, shrunk, size
 
 from nonstick import Scene
-from nonstick.bench.figures import profile
+from nonstick.bench.figures import LOG_Y, Chart, _line
 from nonstick.bench.row import version
 from nonstick.files.rundir import RunDirectory
 from nonstick.pictures.render.movie import above, beside, label, write_picture
@@ -151,7 +151,8 @@ def draw(name: str, runs: Path, cells: int | None = None) -> Path:
     if file.stat().st_size > LARGE:
         write_picture(file, image, 256)
     if figure.times is not None:
-        profile(IMAGES / f"{figure.times}.png", curves, list(range(1, max(figure.frames) + 1)))
+        marks = [_line(range(1, len(of) + 1), of, marker=".", label=title) for title, of in curves.items()]
+        Chart({"": marks}, "frame", "seconds", scales=LOG_Y).draw(IMAGES / f"{figure.times}.png")
     print(f"{file.name}: {figure.cells} cells; {'; '.join(said)}", flush=True)
     return file
 

@@ -115,7 +115,7 @@ def varying_block(n: int, file: Path) -> None:
     """Aanjaneya, figure 11 right: smoothers where the viscosity varies by 30 000, frame 40 of `varying-block`."""
     source = sampled(viscous_snapshots("varying-block", n, 40), 40, 2)[-1].problem
     curves = {method: curve(source.problem, method, source.advected()) for method in SMOOTHERS}
-    figures.convergence(file, {f"varying viscosity, {n} cells": curves})
+    figures.convergence({f"varying viscosity, {n} cells": curves}, "iterations", {}, 1e-6).draw(file)
 
 
 def test_problem(n: int, file: Path) -> None:
@@ -149,7 +149,7 @@ def smoothers(n: int, file: Path) -> None:
     panels = {}
     for d, cells in ((2, n), (3, n // 4)):
         panels[f"{cells}{'²³'[d - 2]}"] = {method: curve(ball(cells, d), method) for method in SMOOTHERS}
-    figures.convergence(file, panels)
+    figures.convergence(panels, "iterations", {}, 1e-6).draw(file)
 
 
 def dragon(n: int, file: Path) -> None:

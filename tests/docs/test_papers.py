@@ -148,6 +148,12 @@ def test_scenes_of_the_figures_load(monkeypatch):
             Scene.load(figure.scene, {"domain.resolution": figure.cells, "time.frames": max(figure.frames), **keys})
 
 
+def test_curves_are_drawn(monkeypatch, tmp_path):
+    monkeypatch.syspath_prepend(str(DOCS))
+    importlib.import_module("draw_plots").smoothers(32, tmp_path / "curves.png")
+    assert (tmp_path / "curves.png").stat().st_size > 10_000
+
+
 @pytest.mark.parametrize("wrong", ["bench lai-table99", "bench lai-table9 -m fsa-mg", "run sphere --set walls.glue=1"])
 def test_a_command_that_names_nothing_is_found(wrong):
     with pytest.raises(NonstickError):
