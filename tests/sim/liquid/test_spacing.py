@@ -117,9 +117,9 @@ def test_crowded_particles_move_apart_and_not_through_walls():
     cloud = tracker.cloud
     cloud.x[1] += 0.3 * np.sign(middle[1] - cloud.x[1])  # two halves pushed into each other
     cloud.sort()
-    outcome, mass = reports[0].outcome, tracker._on_faces()[1]
+    outcome, (_, mass, density) = reports[0].outcome, tracker._on_faces(cloud)
     pressed = outcome.problem, outcome.pressure, 0.0
-    shift = displacement(cloud, tracker.phi, solids, *pressed, tracker.per_cell, mass, tracker._density)
+    (shift,) = displacement([(cloud, tracker.phi, solids, density)], solids, *pressed, tracker.per_cell, mass)
     assert shift[1][0, 7, :6].max() < 0.0 < shift[1][0, 9, :6].min()
     # the halves have left the walls by 0.3 cells: the gaps close; nothing has left the floor
     assert shift[1][0, 0, :6].max() < -0.02 and shift[1][0, -1, :6].min() > 0.02

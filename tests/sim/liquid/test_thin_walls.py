@@ -9,6 +9,7 @@ import pytest
 
 from nonstick import Scene, Simulation
 from nonstick.sim.liquid.solids.on_grid import Solids
+from nonstick.sim.liquid.solids.sides import find_colours
 
 DEPTH, NU, DRIVE = 0.08, 0.04, 0.1
 
@@ -69,3 +70,186 @@ def test_a_solid_away_from_the_sides_keeps_its_distance():
     x, y = np.meshgrid(*[np.arange(11) / 10] * 2, indexing="ij")
     expected = 10 * (np.hypot(x - 0.5, y - 0.12) - 0.1)
     np.testing.assert_allclose(Solids(scene).user_nodes, expected, atol=1e-12)
+
+
+# -- walls with liquid on both sides ------------------------------------------------------------------------------
+
+
+def tank(thick, angle, levels, cells=16, offset=0.37, dimension=2, keys=None):
+    """A tank of 1 m divided by a wall that many cells thick, turned by an angle, with two levels of water."""
+    dx, d = 1.0 / cells, dimension
+    at, turn = [0.5 + offset * dx] + [0.5] * (d - 1), math.radians(angle)
+    normal = [math.cos(turn), math.sin(turn), 0.0][:d]
+    half = 0.5 * thick * dx
+    wall = {"type": "box", "low": [at[0] - half] + [-2.0] * (d - 1), "high": [at[0] + half] + [3.0] * (d - 1)}
+    wall |= {"rotate": angle, "about": at}
+    if d == 3:
+        wall["axis"] = [0, 0, 1]
+    liquid = []
+    for level, sign in zip(levels, (1.0, -1.0)):
+        below = {"type": "box", "low": [-1] * d, "high": [9.0, level, 9.0][:d]}
+        side = {"type": "halfspace", "point": at, "normal": [sign * n for n in normal]}
+        if level:
+            liquid.append({"shape": {"type": "intersection", "of": [below, side]}})
+    scene = {"domain": {"size": [1.0] * d, "resolution": cells}, "liquid": liquid, "solid": [{"shape": wall}]}
+    return Simulation(Scene(scene).replace(keys or {})), np.array(at), np.array(normal)
+
+
+def sides_of(simulation, at, normal):
+    """The side of every particle, by its id, and the least distance to the middle of the wall."""
+    frame = simulation.frame_arrays()
+    away = (frame["position"].astype(float) - at) @ normal
+    order = np.argsort(frame["id"])
+    return np.sign(away)[order], np.abs(away).min()
+
+
+@pytest.mark.parametrize(("thick", "angle"), [(0.2, 0), (0.2, 26), (0.4, 17), (0.7, 45), (1.0, 33), (1.9, 11)])
+def test_still_water_beside_a_thin_wall_stays_on_its_side_and_at_rest(thick, angle):
+    """Half of it came through a wall of 0.4 cells at 17°, at 4 m/s."""
+    simulation, at, normal = tank(thick, angle, (0.625, 0.25))
+    before = sides_of(simulation, at, normal)[0]
+    for _ in range(30):
+        simulation.next_frame()
+    after, nearest = sides_of(simulation, at, normal)
+    np.testing.assert_array_equal(after, before)
+    assert nearest > (0.5 * thick + 0.01) / 16
+    # as much as in a tank whose wall is four cells thick: 0.03 to 0.1 m/s
+    assert np.abs(simulation.frame_arrays()["velocity"]).max() < 0.12
+    assert abs(simulation.liquid.ledger.error) < 2e-3 and np.abs(simulation.liquid.ledger.offsets).max() < 0.3
+
+
+def test_a_thin_wall_in_3d_holds():
+    simulation, at, normal = tank(0.4, 20, (0.6, 0.3), cells=10, dimension=3)
+    before = sides_of(simulation, at, normal)[0]
+    for _ in range(5):
+        simulation.next_frame()
+    after, nearest = sides_of(simulation, at, normal)
+    np.testing.assert_array_equal(after, before)
+    assert nearest > 0.21 / 10
+
+
+def test_a_thin_wall_that_moves_pushes_its_liquid():
+    moves = {"solid.0.motion": {"velocity": [0.3, 0.0]}}
+    simulation, at, normal = tank(0.3, 15, (0.5, 0.3), keys=moves)
+    before = sides_of(simulation, at, normal)[0]
+    for _ in range(20):
+        simulation.next_frame()
+    way = np.array([0.3 * simulation.time, 0.0])
+    after, nearest = sides_of(simulation, at + way, normal)
+    np.testing.assert_array_equal(after, before)
+    assert nearest > 0.16 / 16
+    assert np.abs(simulation.liquid.ledger.offsets).max() < 0.3  # neither side is compressed
+    # a resumed run finds the same sides
+    state = simulation.liquid.state()
+    other = tank(0.3, 15, (0.5, 0.3), keys=moves)[0]
+    other.liquid.restore({name: np.array(value) for name, value in state.items()})
+    for liquid in (simulation.liquid, other.liquid):
+        liquid.step(0.01)
+    mine, theirs = simulation.liquid.state(), other.liquid.state()
+    for name in ("x", "vel", "pressure"):
+        np.testing.assert_array_equal(mine[name], theirs[name])
+
+
+@pytest.mark.parametrize(("thick", "low"), [(0.3, 0.35), (1.0, 0.3)])
+def test_viscous_films_on_both_sides_of_a_thin_wall_do_not_slip(thick, low):
+    """Without a stress of its own on each side, one film would drag the other."""
+    cells, steps = 4, 25
+    dx, nx, ny = DEPTH / cells, 12 * cells, 4 * cells
+    low = (ny / 2 + low) * dx
+    top, ends, middle = low + thick * dx, (1 * DEPTH, 11 * DEPTH), 6 * DEPTH
+    films = [(top, top + DEPTH), (low - DEPTH, low)]
+    scene = {
+        "domain": {"size": [nx * dx, ny * dx], "resolution": nx},
+        "physics": {"viscosity": 1000.0 * NU, "gravity": [DRIVE, 0.0]},
+        "walls": {"pressure": "none", "viscous": "no-slip"},
+        "liquid": [{"shape": {"type": "box", "low": [ends[0], a], "high": [ends[1], b]}} for a, b in films],
+        "solid": [{"shape": {"type": "box", "low": [-1, low], "high": [9, top]}}],
+        "time": {"fps": steps * NU / (4 * DEPTH**2), "frames": steps},
+        "solver": {"viscosity_rtol": 1e-6},
+    }  # fmt: skip
+    simulation = Simulation(Scene(scene))
+    for _ in range(steps):
+        simulation.next_frame()
+    frame = simulation.frame_arrays()
+    x, u = frame["position"].astype(float), frame["velocity"][:, 0].astype(float)
+    for sign, wall in ((1.0, top), (-1.0, low)):
+        near = (np.abs(x[:, 0] - middle) < DEPTH) & (sign * (x[:, 1] - 0.5 * (low + top)) > 0.0)
+        y, v = sign * (x[near, 1] - wall), u[near]
+        depth = near.sum() * simulation.particles.volume / (2 * DEPTH)
+        a, b, c = np.polyfit(y[y > dx], v[y > dx], 2)
+        slip = (-b + math.sqrt(b * b - 4 * a * c)) / (2 * a * dx)
+        assert abs(slip) < 0.05  # 0.03 at a wall of three cells
+        assert abs(v.mean() / (DRIVE * depth**2 / (3 * NU)) - 1.0) < 0.04
+
+
+def plane(thick, angle, at):
+    """The distance to an endless wall through a point, in cells, at points (d, n)."""
+    turn = math.radians(angle)
+    return lambda x: np.abs((x[0] - at[0]) * math.cos(turn) + (x[1] - at[1]) * math.sin(turn)) - 0.5 * thick
+
+
+@pytest.mark.parametrize(("thick", "angle"), [(0.05, 0), (0.2, 17), (0.9, 33), (1.9, 45)])
+def test_each_side_sees_the_wall_where_it_is(thick, angle):
+    distance, n = plane(thick, angle, (8.37, 8.1)), 16
+    x = np.indices((n + 1, n + 1)).astype(float)
+    colours = find_colours(distance, distance(x), 3.0, None)
+    assert colours.count == 2
+    turn = math.radians(angle)
+    signed = (x[0] - 8.37) * math.cos(turn) + (x[1] - 8.1) * math.sin(turn)
+    found = set()
+    for c in (1, 2):
+        seen = colours.seen_from(c, distance(x))
+        near = np.abs(signed) < 3.0
+        off = [np.abs(seen - s)[near].max() for s in (signed - 0.5 * thick, -signed - 0.5 * thick)]
+        assert min(off) < 1e-6
+        found.add(int(np.argmin(off)))
+    assert found == {0, 1}
+
+
+def test_a_wall_has_no_sides_beyond_its_end():
+    """A plate with a free end: sides up to the end, and one space around it."""
+
+    def distance(x):
+        p, q = np.abs(x[0] - 8.3) - 0.2, x[1] - 7.2
+        return np.hypot(np.maximum(p, 0.0), np.maximum(q, 0.0)) + np.minimum(np.maximum(p, q), 0.0)
+
+    colours = find_colours(distance, distance(np.indices((17, 17)).astype(float)), 3.0, None)
+    centres = colours.centres
+    assert colours.count == 2 and not centres[:, 8:].any()
+    assert (centres[5:8, :6] == centres[7, 0]).all() and (centres[9:11, :6] == centres[9, 0]).all()
+    assert centres[7, 0] != centres[9, 0]
+
+
+def test_thick_walls_and_balls_have_no_layers():
+    for shape in (
+        {"type": "box", "low": [0.4, -1], "high": [0.7, 2], "rotate": 20},
+        {"type": "ball", "centre": [0.5, 0.5], "radius": 0.2},
+    ):
+        scene = Scene({"domain": {"size": [1.0, 1.0], "resolution": 16}, "solid": [{"shape": shape}]})
+        assert Solids(scene).layers is None
+
+
+def test_a_thin_cup_holds_as_still_as_a_thick_one():
+    """Its corners are those of two walls, and neither side sees the space behind both."""
+    speeds = []
+    for thick in (0.4, 3.5):
+        low, high, t = 0.31, 0.69, thick / 24
+        walls = [
+            ([low - t, low - t], [low, 0.7]),
+            ([low - t, low - t], [high + t, low]),
+            ([high, low - t], [high + t, 0.7]),
+        ]
+        cup = {"type": "union", "of": [{"type": "box", "low": a, "high": b} for a, b in walls]}
+        liquid = {"type": "box", "low": [low, low], "high": [high, 0.6]}
+        data = {
+            "domain": {"size": [1.0, 1.0], "resolution": 24},
+            "solid": [{"shape": cup}],
+            "liquid": [{"shape": liquid}],
+        }
+        simulation = Simulation(Scene(data))
+        for _ in range(20):
+            simulation.next_frame()
+        frame = simulation.frame_arrays()
+        speeds.append(float(np.abs(frame["velocity"]).max()))
+        assert (frame["position"].min(axis=0) > low).all() and (frame["position"][:, 0] < high).all()
+    assert speeds[0] < 1.3 * speeds[1] + 0.01

@@ -138,7 +138,7 @@ class Liquid:
                 tracker.find_surface(self._last_pressure(), self.solids.sticky)
         with watch("transfer"):
             start = tracker.to_grid(dt)
-            masses = Masses.of(tracker.phi, self.solids, start.mass)
+            masses = Masses.of_layers(tracker.phis, self.solids, start.mass)
             fields = StepFields(dt, kick, start.before, start.velocity, masses, self.solids.sticky)
             divergence = _sum(start.divergence, added.divergence)
         with watch("pressure"):
@@ -200,7 +200,8 @@ class Liquid:
             problem = projection.problem(
                 self.tracker.phi, fields.velocity, fields.kick, fields.masses, fields.hold, divergence
             )
-            found = self.viscosity.solve_with_pressure(problem, mu, projection.pressure, projection.active, sources)
+            last = projection.pressure, projection.active
+            found = self.viscosity.solve_with_pressure(problem, mu, *last, sources, self.tracker.phis)
             self._take(fields, projection.keep(problem, found))
         return found
 
@@ -223,8 +224,14 @@ class Liquid:
             wet = self.grid.lift(fields.solved.problem.rows.to_grid(np.ones(fields.solved.problem.rows.n, bool)))
             liquid_faces = self.viscosity.liquid_faces
             self.viscosity.drag_skin(fields.velocity, mass, fields.mu, self.tracker.gravity, wet)
-        layers, keep = math.ceil(self.scene.model.time.cfl) + 2, np.maximum(fields.sticky, self._pressed(fields))
-        return extend(fields.velocity, mass, self.tracker.phi, self.solids, liquid_faces, keep, layers)
+        far, keep = math.ceil(self.scene.model.time.cfl) + 2, np.maximum(fields.sticky, self._pressed(fields))
+        layers = self.solids.layers
+        for c, phi in enumerate(self.tracker.phis[1:], 1):
+            assert layers is not None
+            u, seen, layer = fields.velocity.copy(), layers.seen(c), layers.list[c]
+            extend(u, seen * mass, phi, layer, liquid_faces.seen_from(seen, layer.nodes), keep, far)
+            fields.beside.append(u)
+        return extend(fields.velocity, mass, self.tracker.phi, self.solids, liquid_faces, keep, far)
 
     def _pressed(self, fields: StepFields) -> np.ndarray:
         """1 in cells whose liquid presses on its walls and does not leave them in this step.
@@ -243,7 +250,7 @@ class Liquid:
         first, before = fields.solved, fields.velocity
         with watch("viscosity"):
             thick: Any = self.viscosity.solve(
-                self.tracker.phi, before, fields.before, first.pressure, fields.mu, fields.kick, self._flowing()
+                self.tracker.phi, before, self._before(fields), first.pressure, fields.mu, fields.kick, self._flowing()
             )
             fields.velocity = FaceField.of(thick.velocity)
         with watch("pressure"):
@@ -254,6 +261,10 @@ class Liquid:
             whole.solution = replace(second.solution, pressure=self.grid.drop(self.pressure))
             fields.outcome = whole
         return thick
+
+    def _before(self, fields: StepFields) -> FaceField:
+        """The velocity before forces."""
+        return fields.before[0] if self.solids.layers is None else self.solids.layers.faces(fields.before)
 
     def _check_flow(self, velocity: FaceField, fastest: float, dt: float) -> None:
         """Stop before a velocity without meaning reaches the kernels that follow it cell by cell."""

@@ -28,10 +28,10 @@ class GridVelocity:
 
     #: the step changes it in place
     velocity: FaceField
-    #: the velocity before forces
-    before: FaceField
-    #: mass of the particles, 1 on a face inside the liquid; None if the grid itself carries the liquid
-    mass: FaceField | None = None
+    #: the velocity before forces, in each layer beside thin walls
+    before: list[FaceField]
+    #: mass of the particles in each layer, 1 on a face inside the liquid; None if the grid itself carries the liquid
+    mass: list[FaceField] | None = None
     #: divergence (1/s) that the moves of the tracker need, over cells; None: zero
     divergence: np.ndarray | None = None
 
@@ -43,8 +43,9 @@ class StepFields:
     dt: float
     #: the time in which forces and pressure act: from the middle of the last step to the middle of this step
     kick: float
-    #: velocity on the faces: before forces, and at the end of the step on all faces that the liquid may reach
-    before: FaceField
+    #: velocity on the faces: before forces in each layer, and at the end of the step on all faces that the liquid may
+    #: reach
+    before: list[FaceField]
     velocity: FaceField
     masses: Masses
     #: 1 in cells next to a wall that does not let liquid separate
@@ -57,6 +58,8 @@ class StepFields:
     outcome: PressureResult | None = None
     #: the pressure above which a cell counts as pressed
     least: float = 0.0
+    #: beside thin walls: the velocity at the end of the step as each colour sees it
+    beside: list[FaceField] = field(default_factory=list)
 
     @property
     def solved(self) -> PressureResult:
@@ -84,6 +87,10 @@ class Tracker(Protocol):
     lag: float
     #: present gravity in m/s²
     gravity: np.ndarray
+
+    @property
+    def phis(self) -> list[np.ndarray]:
+        """φ in each layer beside thin walls (`solids.layers`); φ alone without them."""
 
     @property
     def surface_is_current(self) -> bool:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
-from ....grid.faces import FaceField
-from ..solids.on_grid import Solids
+from ....grid.faces import FaceField, at_faces
 from ._extrapolate import _extrapolate, _keep_known
 from ._into_solids import _constrain, _continue_into_solids, _keep_closed, _put, _put_found
 
@@ -21,6 +21,13 @@ class LiquidFaces:
     #: distances of the faces to walls, in cells, NaN in those to which no liquid clings; of size 1 if it clings to none
     no_slip_distance: FaceField = field(default_factory=lambda: FaceField([np.zeros((1, 1, 1))] * 3))
 
+    def seen_from(self, seen: FaceField, nodes: np.ndarray) -> LiquidFaces:
+        """The faces that one side of thin walls sees, with its distance at the nodes; all others are in solids."""
+        away = self.no_slip_distance
+        if any(a.size > 1 for _, a in away.each()):
+            away = FaceField((np.where(np.isnan(d), d, at_faces(nodes, a)) for a, d in away.each()), away.axes)
+        return LiquidFaces(seen.where(self.open, 0.0), away)
+
 
 def fill_gaps(u: np.ndarray, known: np.ndarray) -> None:
     """Set faces of one axis that are not known to the mean of their neighbours, two layers deep, in place."""
@@ -31,7 +38,7 @@ def extend(
     velocity: FaceField,
     mass: FaceField,
     phi: np.ndarray,
-    solids: Solids,
+    solids: Any,
     liquid_faces: LiquidFaces,
     sticky: np.ndarray,
     layers: int,
@@ -75,7 +82,7 @@ def extend(
 
 
 def _into_solids(
-    u: np.ndarray, grade: np.ndarray, faces: np.ndarray, solids: Solids, axis: int, no_slip_distance: np.ndarray
+    u: np.ndarray, grade: np.ndarray, faces: np.ndarray, solids: Any, axis: int, no_slip_distance: np.ndarray
 ) -> None:
     """Continue the velocity linearly on closed faces, two layers deep; the second layer uses the first one."""
     values = np.empty(faces.size)

@@ -11,11 +11,14 @@ share of the face.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from ....discretise._moments import hat_fields
+from ....discretise._pressure import _cells_with_liquid
 from ....grid.faces import FaceField
 from ....grid.levelset import extend_into_solids
 from ..solids.on_grid import Solids
@@ -33,9 +36,11 @@ class Masses:
     hat: FaceField
     #: that pressure and viscosity move
     inertia: FaceField
+    #: beside thin walls: cells that hold liquid which keeps its volume; elsewhere φ and the open faces tell
+    held: np.ndarray | None = None
 
     @classmethod
-    def of(cls, phi: np.ndarray, solids: Solids, inertia: FaceField | None) -> Masses:
+    def of(cls, phi: np.ndarray, solids: Any, inertia: FaceField | None) -> Masses:
         """For φ in cells; the inertia is changed in place, and without particles the liquid has that of its shape.
 
         φ is that of liquid and its mirror image in solids, as far as cells are cut. The shape of the liquid in these
@@ -52,9 +57,28 @@ class Masses:
             inertia /= solids.room_of_faces()
         return cls(phi, fraction, hat, inertia)
 
+    @classmethod
+    def of_layers(cls, phis: Sequence[np.ndarray], solids: Solids, inertia: Sequence[FaceField] | None) -> Masses:
+        """The same from φ and masses in each layer beside thin walls (`solids.layers`); without them there is one."""
+        layers = solids.layers
+        if layers is None:
+            return cls.of(phis[0], solids, None if inertia is None else inertia[0])
+        assert inertia is not None
+        own = [cls.of(*each) for each in zip(phis, layers.list, inertia)]
+        phi, fraction = (layers.cells([getattr(m, name) for m in own]) for name in ("phi", "fraction"))
+        hat, moved = (layers.faces([getattr(m, name) for m in own]) for name in ("hat", "inertia"))
+        held = layers.cells([m.filled(solids) for m, solids in zip(own, layers.list)])
+        return cls(phi, fraction, hat, layers.closed.where(0.0, moved), held)
+
+    def filled(self, solids: Any) -> np.ndarray:
+        """Cells whose liquid keeps its volume, with all open faces of these solids."""
+        out = np.empty(self.fraction.shape, np.int8)
+        _cells_with_liquid(out, self.fraction, self.phi, *solids.open)
+        return out > 0
+
     def of_shape(self, solids: Solids) -> Masses:
         """The same with the inertia of the shape."""
-        return Masses(self.phi, self.fraction, self.hat, self.hat * solids.open)
+        return Masses(self.phi, self.fraction, self.hat, self.hat * solids.open, self.held)
 
 
 def add_gravity(
@@ -69,7 +93,7 @@ def add_gravity(
             _add_weight(u, push, pressure, masses.fraction, *own, head, axis)
 
 
-def folding(velocity: FaceField, phi: np.ndarray, solids: Solids, dt: float) -> np.ndarray:
+def folding(velocity: FaceField, phi: np.ndarray, solids: Any, dt: float) -> np.ndarray:
     """The divergence (1/s) that a flow needs for a step of dt in which particles move along straight lines."""
     out, way = np.empty(phi.shape), (*velocity, velocity.axes.start, dt / solids.grid.dx)
     _folding(out, phi, solids.space, *way)

@@ -120,6 +120,8 @@ class PressureStage:
             extra["bodies"] = coupling
         elif solids.moving:
             extra["solid_velocity"] = solids.velocity.user
+        if masses.held is not None:
+            phi = np.where(masses.held & (phi >= 0.0), -1e-3, phi)
         return PressureProblem(
             phi_liquid=solids.grid.dx * user(phi), velocity=velocity.user, dt=dt, dx=solids.grid.dx, rho=self.density,
             weights=solids.open.user, walls=user(self._walls(hold)), adhesion=user(solids.adhesion),

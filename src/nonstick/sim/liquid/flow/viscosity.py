@@ -12,6 +12,7 @@ A face whose middle lies in a solid belongs to the solid nearest to it, a face b
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -33,6 +34,7 @@ from ..settings import STEP
 from ..solids.on_grid import Solids
 from ._extrapolate import _extrapolate
 from .extrapolation import LiquidFaces
+from .thin_walls import ThinWalls
 
 
 @dataclass
@@ -58,7 +60,7 @@ def walls_of(solids: Solids, velocity: FaceField, unpressed: FaceField, edges, p
     leaves closed faces the velocity of their solid.
     """
     grid = solids.grid
-    distance = no_slip_distance = FaceField((at_faces(solids.nodes, axis) for axis in grid.axes), grid.axes)
+    distance = no_slip_distance = distance_of_faces(solids)
     solid = distance <= 0.0
     for axis, mask in solid.each():
         mask[ends(axis)] = True  # the sides of the domain
@@ -77,6 +79,14 @@ def walls_of(solids: Solids, velocity: FaceField, unpressed: FaceField, edges, p
             fluid, given = fluid | left, left.where(unpressed, given)
         edges = tuple(e * ~grid.drop(_at_walls(mine, sides, free, axis)) for axis, e in zip(grid.edge_axes, edges))
     return Walls(fluid, given, distance, edges, no_slip_distance)
+
+
+def distance_of_faces(solids: Solids) -> FaceField:
+    """Distance of the middles of faces to solids, in cells; beside a thin wall as their own side sees it."""
+    grid, layers = solids.grid, solids.layers
+    views = [solids] if layers is None else layers.list
+    away = [FaceField((at_faces(view.nodes, axis) for axis in grid.axes), grid.axes) for view in views]
+    return away[0] if layers is None else layers.closed.where(0.0, layers.faces(away))
 
 
 def _of_kind(solids: Solids, solid: FaceField, kind: str) -> tuple[FaceField, list[tuple[bool, bool]]]:
@@ -251,15 +261,23 @@ class Viscosity:
         return walls
 
     def solve_with_pressure(
-        self, inviscid: PressureProblem, mu: np.ndarray | float, pressure: np.ndarray, contact: np.ndarray, sources=()
-    ) -> StokesSolution:
+        self, inviscid: PressureProblem, mu: np.ndarray | float, pressure: np.ndarray, contact: np.ndarray, sources=(),
+        phis: Sequence[np.ndarray] = (),
+    ) -> StokesSolution:  # fmt: skip
         """Solve for velocity and pressure of one step together.
 
         `inviscid` is the step without viscosity; `pressure` and `contact` are those of the last step. Where liquid has
         separated from a wall, no stress holds it there; nor where it does not press on a wall of kind "separating".
+        `phis` is φ in each layer beside thin walls.
         """
         solids, grid, velocity = self.solids, self.solids.grid, FaceField.of(inviscid.velocity)
-        edges = edge_volumes(inviscid.phi_liquid, window_of_liquid(inviscid.phi_liquid))
+        mass = inviscid.mass
+        if solids.layers is None:
+            edges = edge_volumes(inviscid.phi_liquid, window_of_liquid(inviscid.phi_liquid))
+        else:
+            assert mass is not None
+            thin = ThinWalls.of(solids, phis)
+            edges, velocity, mass = thin.edges, *thin.held(velocity, mass, solids, mu, inviscid.dt / self.rho)
         rest = np.full(pressure.shape, np.inf)  # walls let go by `released`, not by their faces
         walls = self._with_sources(walls_of(solids, velocity, velocity, edges, rest), sources)
         bodies: dict[str, Any] = {}
@@ -272,7 +290,7 @@ class Viscosity:
             solid_velocity=walls.fluid.where(solids.velocity, walls.velocity).user, fluid=walls.fluid.user,
             distance=walls.distance.user, edges=walls.edges, walls=inviscid.walls, adhesion=inviscid.adhesion,
             released=grid.drop(self._released(pressure, contact)), source=inviscid.wanted_divergence(),
-            mass=inviscid.mass, **bodies,
+            mass=mass, **bodies,
         )  # fmt: skip
         start = velocity.user, grid.drop(pressure)
         return problem.solve_in_turn(COUPLED, rtol=self.rtol, x0=start, active=grid.drop(contact))[0]

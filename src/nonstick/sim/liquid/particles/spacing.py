@@ -17,6 +17,9 @@ stops at a distance, and the gap would stay for ever.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 
 from ....discretise.pressure import PressureProblem
@@ -31,24 +34,21 @@ from .storage import Cloud
 
 
 def displacement(
-    cloud: Cloud,
-    phi: np.ndarray,
+    parts: Sequence[tuple[Cloud, np.ndarray, Any, np.ndarray]],
     solids: Solids,
     problem: PressureProblem,
     pressure: np.ndarray,
     least: float,
     per_cell: int,
     mass: FaceField,
-    density: np.ndarray,
-) -> FaceField:
-    """The displacement of particles at the faces, in cells.
+) -> list[FaceField]:
+    """The displacement of particles at the faces, in cells, for each part.
 
     Parameters
     ----------
-    cloud
-        The particles, sorted.
-    phi
-        Distance to the surface, in cells on three axes.
+    parts
+        The particles, sorted, their distance to the surface, in cells on three axes, the solids among them, and their
+        density in cells (`_particles._scatter_velocity`): one part, or one for each layer beside thin walls.
     problem, pressure
         The pressure problem of the step and its solution over the grid.
     least
@@ -57,21 +57,25 @@ def displacement(
         Particles of a full cell.
     mass
         Of the particles, on faces.
-    density
-        Of the particles, in cells (`_particles._scatter_velocity`).
     """
-    excess, inside = _excess(density, phi, solids, pressure, least, per_cell)
-    q = _potential(problem, excess, solids.partition).reshape(phi.shape)
-    out = solids.open.zeros()
-    for axis, shift in out.each():
-        _displace(shift, q, solids.open[axis], mass[axis], axis, SPACING.longest)
-        beside = cloud.x, cloud.start, inside, solids.space, solids.open[axis]
-        _centre(shift, *beside, axis, SPACING.strength, SPACING.longest)
+    found = [_excess(density, phi, view, pressure, least, per_cell) for _, phi, view, density in parts]
+    excess = found[0][0] if solids.layers is None else solids.layers.cells([e for e, _ in found])
+    q = _potential(problem, excess, solids.partition).reshape(excess.shape)
+    out = []
+    for c, ((cloud, _, view, _), (_, inside)) in enumerate(zip(parts, found)):
+        one = solids.open.zeros()
+        for axis, shift in one.each():
+            _displace(shift, q, solids.open[axis], mass[axis], axis, SPACING.longest)
+            if solids.layers is not None:
+                shift *= solids.layers.seen(c)[axis]
+            beside = cloud.x, cloud.start, inside, view.space, view.open[axis]
+            _centre(shift, *beside, axis, SPACING.strength, SPACING.longest)
+        out.append(one)
     return out
 
 
 def _excess(
-    density: np.ndarray, phi: np.ndarray, solids: Solids, pressure: np.ndarray, least: float, per_cell: int
+    density: np.ndarray, phi: np.ndarray, solids: Any, pressure: np.ndarray, least: float, per_cell: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Volume in cells by which each liquid cell should expand, and the cells that may also contract."""
     grid = solids.grid

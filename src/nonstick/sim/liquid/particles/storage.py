@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping
 
 import numpy as np
@@ -45,6 +46,8 @@ class Cloud:
         self.born = 0
         self.sources = np.zeros((0, 2), np.int64)
         self.start = np.zeros(int(np.prod(grid.three)) + 1, np.int64)
+        #: beside thin walls: the side of every particle (`solids.layers`), -1 if it is not known; None: no wall is thin
+        self.side: np.ndarray | None = None
 
     @property
     def n(self) -> int:
@@ -117,6 +120,8 @@ class Cloud:
         self.vel = np.concatenate([self.vel, vel.astype(np.float32)], axis=1)
         aff = np.zeros((9 if self.affine else 0, x.shape[1]), np.float32)
         self.aff = np.concatenate([self.aff[: aff.shape[0]], aff], axis=1)
+        if self.side is not None:
+            self.side = np.concatenate([self.side, np.full(x.shape[1], -1, np.int8)])
 
     def keep(self, mask: np.ndarray) -> None:
         """Remove the particles outside the mask."""
@@ -124,6 +129,15 @@ class Cloud:
             column = getattr(self, name)
             if column.shape[-1]:  # without a viscosity of their own there are no entries
                 setattr(self, name, np.ascontiguousarray(column[..., mask]))
+        if self.side is not None:
+            self.side = self.side[mask]
+
+    def part(self, mask: np.ndarray) -> Cloud:
+        """The particles of a mask as a cloud of their own, sorted like this one."""
+        out = copy.copy(self)
+        out.start = np.concatenate([[0], np.cumsum(mask)])[self.start]
+        out.keep(mask)
+        return out
 
     def columns(self) -> dict[str, int]:
         """How many numbers each particle has in every column; 0 in columns that are not used."""
@@ -141,6 +155,8 @@ class Cloud:
         del cell
         for column in (self.x, self.id, self.mu):
             self._reorder(column, order)
+        if self.side is not None:
+            self.side = self.side[order]
         self._order = order
 
     def _reorder(self, column: np.ndarray, order: np.ndarray) -> None:

@@ -7,7 +7,8 @@ particles move                    along straight lines (`flow.masses.folding`), 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -68,6 +69,8 @@ class Particles:
         self._space: np.ndarray | None = None
         self._which = np.zeros(0, np.int32)
         self._spaces: list[np.ndarray] = []
+        #: φ in each layer beside thin walls; φ alone without them
+        self.phis = [self.phi]
 
     @property
     def count(self) -> int:
@@ -86,8 +89,7 @@ class Particles:
         taken: list[Shape] = []
         for index, spec in enumerate(self.scene.model.liquid):
             shape = region(self.scene, spec.shape, f"liquid.{index}.shape")
-            slabs = seed_slabs(shape, self.solids, setting.per_axis, setting.jitter, rng)
-            x, places, count = self.partition.born(self._outside(slab, taken) for slab in slabs)
+            x, places, count = self.partition.born(self._outside(slab, taken) for slab in self._seeds(shape, rng))
             taken.append(shape)
             points = self.points(x)
             velocity = first_velocity(spec, self.scene.model.domain.size, points, f"{self.scene.where}: liquid.{index}")
@@ -106,6 +108,19 @@ class Particles:
         elif self.cloud.born:
             self.ledger.initial = self.ledger.due = self.ledger.measured
             self.worth = self.ledger.initial / self.cloud.born
+
+    def _seeds(self, shape: Shape, rng: np.random.Generator) -> Iterator[np.ndarray]:
+        """Positions that fill a shape; beside thin walls those of each layer on its own side.
+
+        A wall moves positions out of it, and those in a thin wall to both sides: there they must lie in the shape.
+        """
+        setting, layers = self.scene.model.particles, self.solids.layers
+        for c, view in enumerate(self._layers_of_solids()):
+            for x in seed_slabs(shape, view, setting.per_axis, setting.jitter, rng):
+                if layers is not None:
+                    x = x[:, layers.of_points(x, np.zeros(x.shape[1], np.int8)) == c]
+                    x = x if c == 0 else x[:, shape(*self.points(x)) < 0.25 * self.dx / setting.per_axis]
+                yield x
 
     def _outside(self, x: np.ndarray, taken: Sequence[Shape]) -> np.ndarray:
         """Those of the positions that lie outside the shapes."""
@@ -135,6 +150,8 @@ class Particles:
             if cloud.affine:
                 cloud.aff[:] = self._matrices(gradient)
         self._sorted = self.surface_is_current = False
+        if cloud.side is not None and x is not None:
+            cloud.side[:] = -1
 
     def _matrices(self, entries: np.ndarray) -> np.ndarray:
         """Matrices (d, d, n) of the user's dimension as nine rows (9, n)."""
@@ -147,6 +164,36 @@ class Particles:
             self.partition.surround(self.cloud)
             self.cloud.sort()
             self._sorted = True
+        self._take_sides(again=False)
+
+    def _take_sides(self, again: bool) -> None:
+        """Find the side of particles beside thin walls: of new ones, and of all `again`, after they have moved."""
+        cloud, layers = self.cloud, self.solids.layers
+        if layers is None:
+            cloud.side = None
+            return
+        if cloud.side is None:
+            cloud.side = np.full(cloud.n, -1, np.int8)
+        which = slice(None) if again else np.flatnonzero(cloud.side < 0)
+        cloud.side[which] = layers.of_points(cloud.x[:, which], cloud.side[which])
+
+    def _layers(self) -> list[tuple[Any, Cloud]]:
+        """Solids and the particles among them: all, or beside thin walls what each layer sees."""
+        cloud, layers = self.cloud, self.solids.layers
+        seen = [cloud]
+        if layers is not None:
+            side = cloud.side
+            assert side is not None
+            seen += [cloud.part((side == 0) | (side == c)) for c in range(1, len(layers.list))]
+        return list(zip(self._layers_of_solids(), seen))
+
+    def _layers_of_solids(self) -> list[Any]:
+        """The solids, or their layers beside thin walls."""
+        return [self.solids] if self.solids.layers is None else self.solids.layers.list
+
+    def _joined(self, values: list[np.ndarray]) -> np.ndarray:
+        """A field over cells from those of all layers."""
+        return values[0] if self.solids.layers is None else self.solids.layers.cells(values)
 
     # -- in and out -----------------------------------------------------------------------------------
 
@@ -202,19 +249,20 @@ class Particles:
 
     def _outline(self, pressure: np.ndarray | None, correct: bool) -> None:
         cloud, ledger, partition = self.cloud, self.ledger, self.partition
-        weight = self._surface.outline(self.phi, cloud)
+        layers, weights = self._layers(), self._find_phi()
         starts, per_cell = partition.own_starts(cloud.start), float(self.per_cell)
         least = 0.0
         if pressure is not None:
             least = least_pressure(pressure, self.scene, self.gravity, partition, self._last_dt)
         spaces = self._chambers()
-        counts = self._in_chambers(np.diff(starts), len(spaces))
+        counts = self._in_chambers(self._counts(starts), len(spaces))
         offsets, measured = np.zeros(len(spaces)), 0.0
         guesses = ledger.offsets if len(ledger.offsets) == len(spaces) else offsets
         for c, (space, share) in enumerate(zip(spaces, counts)):
             gaps = 0.0
             if pressure is not None:
-                gaps = self._surface.gaps(self.phi, cloud, weight, space, pressure, least)
+                for part, (solids, seen), phi, weight in zip(self._own(space), layers, self.phis, weights):
+                    gaps += self._surface.gaps(phi, seen, weight, part, pressure, least, solids)
             around = (starts, per_cell, partition)
             if correct:
                 offsets[c] = shift_for(self.phi, space, share * ledger.expected + gaps, guesses[c], *around)
@@ -223,19 +271,48 @@ class Particles:
         ledger.measure(measured)
         self._shift(offsets)
 
+    def _find_phi(self) -> list[np.ndarray]:
+        """φ in each layer, and from them φ; returns the weights of particles in each layer."""
+        layers, weights = self._layers(), []
+        self.phis = [self.phi, *(np.empty_like(self.phi) for _ in layers[1:])]
+        for phi, (solids, seen) in zip(self.phis, layers):
+            weights.append(self._surface.outline(phi, seen, solids))
+        self.phi = self._joined(self.phis)
+        return weights
+
+    def _own(self, space: np.ndarray) -> list[np.ndarray]:
+        """The space of cells by the layers they belong to."""
+        layers = self.solids.layers
+        return [space] if layers is None else [space * (layers.of_cells == c) for c in range(len(layers.list))]
+
     def _shift(self, offsets: np.ndarray) -> None:
         """Shift φ by an offset in each chamber."""
-        self.phi += offsets[0] if len(offsets) == 1 else np.append(0.0, offsets)[self._which]
+        layers, by = self.solids.layers, np.append(0.0, offsets)
+        self.phi += offsets[0] if len(offsets) == 1 else by[self._which]
+        if layers is not None:
+            for c, phi in enumerate(self.phis):
+                phi += offsets[0] if len(offsets) == 1 else by[layers.at_home(c, self._which)]
 
     def _chambers(self) -> list[np.ndarray]:
         """The space outside solids in own cells, chamber by chamber."""
         space = self.solids.space
         if self._space is not space:
             self._space = space
-            self._which, count = self.partition.parts(space)
+            self._which, count = self.solids.chambers()
             own = self.partition.only_own(space)
             self._spaces = [own * (self._which == c) for c in range(1, count + 1)] if count > 1 else [own]
         return self._spaces
+
+    def _counts(self, starts: np.ndarray) -> np.ndarray:
+        """Number of particles that belong to each cell; beside a thin wall they may lie in a cell of the other side."""
+        layers, cloud = self.solids.layers, self.cloud
+        if layers is None:
+            return np.diff(starts)
+        assert cloud.side is not None
+        out = np.zeros(self.phi.shape)
+        for c in range(len(layers.list)):
+            out += layers.home(c, np.diff(cloud.part(cloud.side == c).start))
+        return out.ravel()
 
     def _in_chambers(self, counts: np.ndarray, chambers: int) -> np.ndarray:
         """The share of the particles in each chamber; `counts` are those of cells."""
@@ -256,12 +333,18 @@ class Particles:
 
     def to_grid(self, dt: float) -> GridVelocity:
         """Momentum and mass of the particles on the faces around them."""
-        velocity, mass = self._on_faces()
-        return GridVelocity(velocity, velocity.copy(), mass, self._folding(velocity, dt))
+        layers = self.solids.layers
+        velocities, masses, self._densities = (list(e) for e in zip(*(self._on_faces(c) for _, c in self._layers())))
+        divergence = self._folding(velocities, dt)
+        if layers is None:
+            return GridVelocity(velocities[0], [velocities[0].copy()], masses, divergence)
+        return GridVelocity(layers.faces(velocities), velocities, masses, divergence)
 
-    def _folding(self, velocity: FaceField, dt: float) -> np.ndarray:
+    def _folding(self, velocities: list[FaceField], dt: float) -> np.ndarray:
         """The divergence of straight moves, per volume of cells; its sum is zero in a chamber without air."""
-        out, comm = folding(velocity, self.phi, self.solids, dt), self.partition.comm
+        views = zip(velocities, self.phis, self._layers_of_solids())
+        out = self._joined([folding(u, phi, solids, dt) for u, phi, solids in views])
+        comm = self.partition.comm
         for space in self._chambers():
             if not comm.any(bool((self.phi[space > 0.0] >= 0.0).any())):  # a full chamber does not change its volume
                 out -= space * (comm.total(float(out[space > 0.0].sum())) / comm.total(float(space.sum())))
@@ -271,17 +354,18 @@ class Particles:
     def face_velocity(self) -> FaceField:
         """The velocity on the faces at this moment; nothing is changed."""
         self._sort()
-        return self._on_faces()[0]
+        found = [self._on_faces(seen)[0] for _, seen in self._layers()]
+        return found[0] if self.solids.layers is None else self.solids.layers.faces(found)
 
-    def _on_faces(self) -> tuple[FaceField, FaceField]:
-        """Velocity and mass of the particles on the faces around them, 1 inside the liquid."""
-        cloud, shapes = self.cloud, [a.shape for a in self.solids.open]
+    def _on_faces(self, cloud: Cloud) -> tuple[FaceField, FaceField, np.ndarray]:
+        """Velocity and mass of particles on the faces around them, 1 inside the liquid; their density in cells."""
+        shapes = [a.shape for a in self.solids.open]
         vel, aff, order = cloud.unsorted()
         if not cloud.affine:
             aff = np.zeros((9, cloud.n), np.float32)
-        pairs, self._density = [np.zeros((*shape, 2)) for shape in shapes], np.zeros(self.grid.three)
+        pairs, density = [np.zeros((*shape, 2)) for shape in shapes], np.zeros(self.grid.three)
         plane, first = self.grid.plane, self.grid.axes.start
-        _scatter_velocity(*pairs, self._density, cloud.x, vel, aff, order, cloud.start, plane, first)
+        _scatter_velocity(*pairs, density, cloud.x, vel, aff, order, cloud.start, plane, first)
         velocity, mass = [], []
         for shape in shapes[first:]:
             u, m, known = np.empty(shape), np.empty(shape), np.empty(shape, np.int8)
@@ -289,7 +373,7 @@ class Particles:
             fill_gaps(u, known)
             velocity.append(u)
             mass.append(m)
-        out = FaceField(velocity, self.grid.axes), FaceField(mass, self.grid.axes)
+        out = FaceField(velocity, self.grid.axes), FaceField(mass, self.grid.axes), density
         self.partition.fill_faces(out[0])
         return out
 
@@ -297,20 +381,28 @@ class Particles:
         """Give particles the new velocity, move them along it, and even them out."""
         cloud, solids, first = self.cloud, self.solids, self.grid.axes.start
         even_out = self.scene.model.particles.even_out
-        shift = step.velocity  # not read without evening out
+        shifts = [step.velocity] * len(self.phis)  # not read without evening out
         if even_out:
             problem, pressure, mass = step.solved.problem, step.solved.pressure, step.masses.inertia
-            shift = displacement(
-                cloud, self.phi, solids, problem, pressure, step.least, self.per_cell, mass, self._density
-            )
+            parts = [(seen, phi, view, d) for (view, seen), phi, d in zip(self._layers(), self.phis, self._densities)]
+            shifts = displacement(parts, solids, problem, pressure, step.least, self.per_cell, mass)
         self.partition.release(cloud)
-        vel, aff = (cloud.vel, cloud.aff) if self.flip > 0.0 else cloud.replaced()
-        if not cloud.affine:
-            aff = np.zeros((9, 1), np.float32)
-        _move(
-            cloud.x, vel, aff, self.phi, *step.velocity, *step.before, *shift, solids.nodes, *solids.velocity, first,
-            self.flip, cloud.affine, step.dt / self.dx, SEEDING.margin, even_out,
-        )  # fmt: skip
+        for c, (phi, u, shift) in enumerate(zip(self.phis, [step.velocity, *step.beside], shifts)):
+            one, view = cloud, self._layers_of_solids()[c]
+            if cloud.side is not None:
+                mine = cloud.side == c
+                one = cloud.part(mine)
+            vel, aff = (one.vel, one.aff) if self.flip > 0.0 else one.replaced()
+            if not one.affine:
+                aff = np.zeros((9, 1), np.float32)
+            _move(
+                one.x, vel, aff, phi, *u, *step.before[c], *shift, view.nodes, *solids.velocity, first,
+                self.flip, one.affine, step.dt / self.dx, SEEDING.margin, even_out,
+            )  # fmt: skip
+            if one is not cloud:
+                cloud.x[:, mine], cloud.vel[:, mine], cloud.aff[:, mine] = one.x, one.vel, one.aff
+        if cloud.side is not None:
+            self._take_sides(again=True)
         self.partition.migrate(cloud)
         self.lag, self._last_dt = 0.5 * step.dt, step.dt
         self._sorted = self.surface_is_current = False
@@ -360,10 +452,11 @@ class Particles:
         c.x, c.vel, c.aff, c.mu = self.partition.here(state["x"]), state["vel"], state["aff"], state["mu"]
         c.id, c.born = (state["id"], int(state["born"])) if "id" in state else (np.arange(c.n, dtype=c.ID), c.n)
         c.sources = state.get("sources", c.sources[:0])
+        c.side = None
         self._last_dt, self._sorted, self.surface_is_current = float(state["dt"]), False, False
         if started:  # use the shift of the ledger: a new search could find another shift
             self._sort()
-            self._surface.outline(self.phi, c)
+            self._find_phi()
             self._chambers()
             self._shift(self.ledger.offsets)
             self.surface_is_current = True

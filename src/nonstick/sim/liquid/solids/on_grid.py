@@ -24,6 +24,7 @@ from ....scenes.schema import Keyed
 from ..partition import ParticlePartition
 from ..settings import SOLIDS
 from ._solids import _open_space, _room
+from .layers import Layers, any_thin, find_layers
 from .solid import Solid, by_number, joined, nearest_side, sides_of, solids_of
 
 if TYPE_CHECKING:  # scenes without bodies do not wait for the coupling, which loads SciPy
@@ -68,6 +69,9 @@ class Solids:
         #: the same and the room of faces
         self._room: tuple[FaceField, FaceField] | None = None
         self.coupling: Coupling | None = None
+        #: layers beside thin walls, None without them; ranks and a surface on the grid have none
+        self.layers: Layers | None = None
+        self._thin = model.surface.track == "particles" and not self.partition.shared and any_thin(self)
         self.time = self.since = -1.0
         #: velocity of the solids at the faces
         self.velocity = self.grid.still()
@@ -92,17 +96,40 @@ class Solids:
             #: distance to each solid at the nodes in metres; for bodies only in a window around them
             self.distances = [solid.distance(self.grid, time) for solid in self.list]
             phi = self._sample_on_grid()
+            self.layers = find_layers(self, self.layers) if self._thin else None
             #: open share of the faces
             self.open = FaceField.of(self._open_faces())
-            self.space = np.empty(self.grid.three)
-            _open_space(self.space, self.nodes, 4)
-            self.room = np.empty(self.grid.three)
-            _room(self.room, self.space, self.nodes, 2)
-            #: distance at the centres of cells
-            self.centre = self.grid.lift(centre_distance(phi) / self.grid.dx)
+            self._measure_cells(phi)
             self._label(self.distances)
         self._set_wall_model()
         return moved
+
+    def _measure_cells(self, phi: np.ndarray) -> None:
+        """Space in cells, room for the density of particles and distance at the centres."""
+        layers = self.layers
+        if layers is not None:
+            for layer in layers.list if self.coupling is not None else ():
+                layer.cover(self._static, self.open)
+            self.space = layers.space()
+            self.room = layers.cells([layer.room for layer in layers.list])
+            self.centre = layers.cells([layer.centre for layer in layers.list])
+            return
+        self.space = np.empty(self.grid.three)
+        _open_space(self.space, self.nodes, 4)
+        self.room = np.empty(self.grid.three)
+        _room(self.room, self.space, self.nodes, 2)
+        #: distance at the centres of cells
+        self.centre = self.grid.lift(centre_distance(phi) / self.grid.dx)
+
+    def static_nodes(self) -> np.ndarray:
+        """Distance at the nodes to all solids but bodies, in cells and the user's dimension."""
+        return joined((d for s, d in zip(self.list, self.distances) if s.body is None), self.grid) / self.grid.dx
+
+    def chambers(self) -> tuple[np.ndarray, int]:
+        """The number of the chamber of each cell with space, and the number of chambers; 0 in solids."""
+        if self.layers is not None:
+            return self.layers.chambers(self.space)
+        return self.partition.parts(self.space)
 
     @property
     def phi(self) -> np.ndarray:
@@ -127,6 +154,8 @@ class Solids:
             if solid.body is not None:
                 self.distances[index] = solid.distance(self.grid, self.time)
         self._sample_on_grid()
+        for layer in () if self.layers is None else self.layers.list:
+            layer.fit_nodes()
 
     def _open_faces(self) -> tuple[np.ndarray, ...]:
         """Open shares of all faces. The shares of bodies are kept separately, because the pressure moves bodies."""
@@ -134,7 +163,10 @@ class Solids:
         static = [here for solid, here in zip(self.list, self.distances) if solid.body is None]
         if self._static is None or self.driven:
             weights = [np.ones(grid.face_shape(a)) for a in range(grid.dimension)]
-            if static:
+            if self.layers is not None:
+                seen = self.layers.faces([layer.outside for layer in self.layers.list])
+                weights = list(self.layers.closed.where(0.0, seen).user)
+            elif static:
                 weights = list(open_fractions(np.minimum.reduce(static), self._largest(static)))
             self._covered = [1.0 - w[ends(a)] for a, w in enumerate(weights)]
             self._static = tuple(close_edges(w, a) for a, w in enumerate(weights))
@@ -214,15 +246,19 @@ class Solids:
         an eighth, three quarters and an eighth of three neighbours. The sides of the domain are like mirrors.
         """
         if self._room is None or self._room[0] is not self.open:
-            grid, out = self.grid, []
-            for axis, room in hat_fields(-grid.drop(self.centre))[1].each():
-                for a in grid.axes:
-                    if a != axis and room.shape[a] > 1:
-                        wide = np.pad(room, [(int(b == a),) * 2 for b in range(3)], mode="edge")
-                        room = 0.75 * room + 0.125 * (lower(lower(wide, a), a) + upper(upper(wide, a), a))
-                out.append(np.maximum(room, SOLIDS.least_room))
-            self._room = self.open, FaceField(out, grid.axes)
+            self._room = self.open, self.room_around(self.centre)
         return self._room[1]
+
+    def room_around(self, centre: np.ndarray) -> FaceField:
+        """The same for a distance at the centres of cells."""
+        grid, out = self.grid, []
+        for axis, room in hat_fields(-grid.drop(centre))[1].each():
+            for a in grid.axes:
+                if a != axis and room.shape[a] > 1:
+                    wide = np.pad(room, [(int(b == a),) * 2 for b in range(3)], mode="edge")
+                    room = 0.75 * room + 0.125 * (lower(lower(wide, a), a) + upper(upper(wide, a), a))
+            out.append(np.maximum(room, SOLIDS.least_room))
+        return FaceField(out, grid.axes)
 
     def _label(self, distances) -> None:
         """Index of the solid nearest to each cell, negative for the sides of the domain."""
@@ -246,6 +282,8 @@ class Solids:
             nearest = np.full(grid.face_shape(axis), -1, np.int16)
             # the sides of the domain are at rest: without them a piston at one end would move the wall at the other end
             best, _ = nearest_side(grid.faces(axis), self.whole.size, nearest.shape, False)
+            if self.layers is not None:  # a side may be nearer than the thin wall that closes a face
+                best = np.where(self.layers.closed.user[axis], np.inf, best)
             for index, (solid, nodal) in enumerate(zip(self.list, distances)):
                 here = at_faces(nodal, axis)
                 closer = here < best

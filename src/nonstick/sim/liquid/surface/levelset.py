@@ -52,6 +52,11 @@ class LevelSet:
         self._mu = viscosity.mu
         self.gravity = self.grid.vector(scene.gravity)
 
+    @property
+    def phis(self) -> list[np.ndarray]:
+        """φ alone: a surface on the grid does not know the sides of thin walls."""
+        return [self.phi]
+
     def fill(self) -> None:
         """φ and velocity of the liquids of the scene."""
         for index, spec in enumerate(self.scene.model.liquid):
@@ -125,7 +130,7 @@ class LevelSet:
 
     def to_grid(self, dt: float) -> GridVelocity:
         """The velocity is on the grid already."""
-        return GridVelocity(self.velocity.copy(), self.velocity)
+        return GridVelocity(self.velocity.copy(), [self.velocity])
 
     def face_velocity(self) -> FaceField:
         """The velocity on the faces, of the middle of the last step; nothing is changed."""

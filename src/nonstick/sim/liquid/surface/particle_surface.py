@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -28,9 +29,9 @@ class ParticleSurface:
         dimension = self.solids.grid.dimension
         return RADIUS * flat_distance(dimension, spacing=self.per_cell ** (-1.0 / dimension) / RADIUS)
 
-    def outline(self, phi: np.ndarray, cloud: Cloud) -> np.ndarray:
-        """Write φ of the present particles; returns the weight of each particle."""
-        solids = self.solids
+    def outline(self, phi: np.ndarray, cloud: Cloud, solids: Any = None) -> np.ndarray:
+        """Write φ of the present particles among these solids, or all; returns the weight of each particle."""
+        solids = self.solids if solids is None else solids
         kind = np.empty(phi.shape, np.int8)
         _surface_band(kind, cloud.start, solids.centre, solids.space, self.per_cell, True)
         weight = np.empty(cloud.n)
@@ -48,14 +49,15 @@ class ParticleSurface:
         return weight
 
     def gaps(
-        self, phi: np.ndarray, cloud: Cloud, weight: np.ndarray, space: np.ndarray, pressure: np.ndarray, least: float
-    ) -> float:
+        self, phi: np.ndarray, cloud: Cloud, weight: np.ndarray, space: np.ndarray, pressure: np.ndarray, least: float,
+        solids: Any = None,
+    ) -> float:  # fmt: skip
         """Volume in cells of the gaps between walls and liquid that does not press on them; φ counts it as liquid.
 
         `weight` comes from `outline`, `pressure` from the last step; liquid presses if it is above `least`. `space` is
         that of the cells to look at.
         """
-        solids, partition = self.solids, self.solids.partition
+        solids, partition = self.solids if solids is None else solids, self.solids.partition
         partial = np.empty(phi.shape[0])
         _gap_planes(
             partial, phi, cloud.x, weight, cloud.start, solids.nodes, solids.centre, space,

@@ -1,0 +1,256 @@
+"""The solids beside thin walls, layer by layer: one layer for the space without a colour, one for each colour.
+
+A layer has the distance that its colour sees (`sides`), and all that follows from it on the grid. Every stage of a step
+but the solve works in each layer, with the particles that the layer sees, and a cell or face then takes the values of
+the layer of its colour (`cells`, `faces`). A cell that a thin wall divides belongs to the side that has more of it. The
+liquid on the other side belongs to the nearest cell of its own side (`home`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ....grid.faces import FaceField, lower, upper
+from ....grid.fractions import centre_distance, close_edges, open_fractions
+from ....grid.mac import Grid
+from ._solids import _open_space, _room
+from .sides import TOUCH, Colours, Distance, find_colours, is_thin
+from .solid import Solid
+
+if TYPE_CHECKING:
+    from .on_grid import Solids
+
+
+class Layer:
+    """Solids as one colour sees them; what does not depend on colours is that of all solids."""
+
+    def __init__(self, whole: Solids, nodes: np.ndarray):
+        grid = whole.grid
+        self._whole = whole
+        #: distance at the nodes without bodies, in cells and the user's dimension
+        self.user_nodes = nodes
+        self.fit_nodes()
+        #: shares of faces outside solids; the sides of the domain close those that are `open`
+        self.outside = FaceField.of(open_fractions(nodes * grid.dx))
+        self.open = FaceField.of([close_edges(w.copy(), a) for a, w in enumerate(self.outside.user)])
+        self.space = np.empty(grid.three)
+        _open_space(self.space, self.nodes, 4)
+        self.room = np.empty(grid.three)
+        _room(self.room, self.space, self.nodes, 2)
+        self.centre = grid.lift(centre_distance(self.nodes if grid.dimension == 3 else self.nodes[0]))
+        self._room: FaceField | None = None
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._whole, name)
+
+    def fit_nodes(self) -> None:
+        """Join the distance with that of bodies, which are on no side."""
+        whole, nodes = self._whole, self.user_nodes
+        for solid, distance in zip(whole.list, whole.distances):
+            if solid.body is not None:
+                nodes = np.minimum(nodes, distance / whole.grid.dx)
+        self.nodes = np.ascontiguousarray(nodes if nodes.ndim == 3 else np.repeat(nodes[None], 2, axis=0))
+
+    def cover(self, still: Sequence[np.ndarray] | None, left: FaceField) -> None:
+        """Close the shares of faces that bodies cover: they leave `left` of the faces that are `still` open."""
+        assert still is not None
+        for axis, share in FaceField.of(still).each():
+            self.open[axis][...] *= np.minimum(
+                np.divide(left[axis], share, out=np.ones_like(share), where=share > 0), 1
+            )
+
+    def nodes_near(self, slab: int) -> tuple[np.ndarray, int]:
+        """Distance at the nodes of the layer, in cells; their first plane."""
+        return self.nodes if self.grid.dimension == 3 else self.nodes[0], 0
+
+    def room_of_faces(self) -> FaceField:
+        """The mass that particles of this layer bring to a face if all its space is full."""
+        if self._room is None:
+            self._room = self._whole.room_around(self.centre)
+        return self._room
+
+
+def any_thin(whole: Solids) -> bool:
+    """True if a solid is thin somewhere, at the pose it has at the beginning."""
+    dx = whole.grid.dx
+    for solid in whole.list:
+        if solid.body is not None:
+            continue
+        beyond = 0 if solid.motion is None else max(whole.whole.shape)  # one that moves may come from outside
+        grid = Grid(tuple(n + 2 * beyond for n in whole.whole.shape), dx, (-beyond * dx,) * whole.grid.dimension)
+        here = (-1.0 if solid.container else 1.0) * solid.placed(0.0).sample(grid.nodes()) / dx
+        near = np.array(np.nonzero((here > TOUCH) & (here < 1.0)), float) - beyond
+        if near.size and is_thin(_distance_of([solid], 0.0, dx), near).any():
+            return True
+    return False
+
+
+def find_layers(whole: Solids, last: Layers | None) -> Layers | None:
+    """The layers beside thin walls at the present poses; None if there are none. Sides keep the colours they had."""
+    reach = max(3.0, whole.scene.model.time.cfl + 1.0)
+    distance = _distance_of([s for s in whole.list if s.body is None], whole.time, whole.grid.dx)
+    colours = find_colours(distance, whole.static_nodes(), reach, None if last is None else last.colours)
+    return None if colours is None else Layers(whole, colours)
+
+
+def _distance_of(solids: Sequence[Solid], time: float, dx: float) -> Distance:
+    """The distance to solids at points (d, n), all in cells."""
+    shapes = [(-1.0 if s.container else 1.0, s.placed(time)) for s in solids]
+    return lambda x: np.minimum.reduce([sign * shape(*(dx * x)) / dx for sign, shape in shapes])
+
+
+class Layers:
+    """The layers beside thin walls, and the layer of every cell and face."""
+
+    def __init__(self, whole: Solids, colours: Colours):
+        grid, nodes = whole.grid, whole.static_nodes()
+        self.colours = colours
+        self.list: list[Any] = [Layer(whole, nodes)]
+        self.list += [Layer(whole, colours.seen_from(c, nodes)) for c in range(1, colours.count + 1)]
+        #: colours at the centres, -1 in solids
+        self.centres = centres = grid.lift(colours.centres)
+        #: colour of cells: that of their centres; where these are in a wall, the one with most space
+        self.of_cells = np.maximum(centres, 0)
+        near = [_near(centres == c) for c in range(len(self.list))]
+        space = np.stack([layer.space * near[c] for c, layer in enumerate(self.list)])
+        space[0] = 0.0
+        walled = (centres < 0) & (space.max(axis=0) > 0.0)
+        self.of_cells[walled] = space.argmax(axis=0)[walled]
+        #: colours next to each cell, one bit for each
+        self.around = np.zeros(grid.three, np.int64)
+        self._homes: list[np.ndarray] = [np.arange(self.around.size)]
+        for c in range(1, len(self.list)):
+            mine = self.of_cells == c
+            close = _near(mine)
+            self.around |= close.astype(np.int64) << c
+            self._homes.append(_nearest(mine, close & ~mine))
+        self.of_faces, self.closed = self._sort_faces(grid)
+
+    def _sort_faces(self, grid: Grid) -> tuple[FaceField, FaceField]:
+        """Colour of faces, and those between cells on different sides of a wall."""
+        which, closed = [], []
+        for axis, joined in zip(grid.axes, self.colours.joined()):
+            wide = np.pad(self.of_cells, [(int(a == axis),) * 2 for a in range(3)], mode="edge")
+            a, b = lower(wide, axis), upper(wide, axis)
+            which.append(np.maximum(a, b))
+            apart = (a != b) & (a > 0) & (b > 0)
+            apart[(slice(None),) * axis + (slice(1, -1),)] &= ~grid.lift(joined)
+            closed.append(apart)
+        return FaceField(which, grid.axes), FaceField(closed, grid.axes)
+
+    def cells(self, values: Sequence[np.ndarray]) -> np.ndarray:
+        """The field over cells that has the values of each cell's own layer."""
+        return _chosen(self.of_cells, values)
+
+    def faces(self, values: Sequence[FaceField]) -> FaceField:
+        """The field over faces that has the values of each face's own layer."""
+        axes = self.of_faces.axes
+        return FaceField((_chosen(self.of_faces[a], [v[a] for v in values]) for a in axes), axes)
+
+    def seen(self, colour: int) -> FaceField:
+        """Faces whose velocity liquid of a colour sees: those of its own and of no colour."""
+        return ((self.of_faces == colour) | (self.of_faces == 0)) & ~self.closed
+
+    def home(self, colour: int, values: np.ndarray) -> np.ndarray:
+        """Sum values over cells, of liquid of a colour, to the cells that this liquid belongs to."""
+        out = np.zeros(self.of_cells.size)
+        np.add.at(out, self._homes[colour], values.ravel())
+        return out.reshape(self.of_cells.shape)
+
+    def at_home(self, colour: int, values: np.ndarray) -> np.ndarray:
+        """The values over cells where the liquid of a colour belongs."""
+        return values.ravel()[self._homes[colour]].reshape(values.shape)
+
+    def space(self) -> np.ndarray:
+        """Open share of cells, with the parts of other cells that belong to them."""
+        out = self.cells([layer.space for layer in self.list])
+        for c, layer in enumerate(self.list[1:], 1):
+            apart = ((self.around >> c & 1) == 1) & (self.of_cells != c) & (self.of_cells > 0)
+            out += self.home(c, np.where(apart, layer.space, 0.0))
+        return out
+
+    def of_points(self, x: np.ndarray, last: np.ndarray) -> np.ndarray:
+        """Colours of particles at x (3, n) in cells; those that have one already (`last`) keep it beside walls."""
+        shape = self.of_cells.shape
+        index = tuple(np.clip(row.astype(np.int64), 0, n - 1) for row, n in zip(x, shape))
+        own, around = self.of_cells[index], self.around[index]
+        out = np.maximum(own, 0).astype(np.int8)
+        free = self.centres[index] == 0
+        kept = ~free & (last > 0) & (last < len(self.list))
+        out[kept] = last[kept]
+        open_ = np.flatnonzero(~free & ~kept & (around > 0))
+        if open_.size:
+            best = np.full(open_.size, -np.inf)
+            for c in range(1, len(self.list)):
+                s = _sampled(self.list[c].nodes, x[:, open_])
+                s = np.where(around[open_] >> c & 1, s + 1e-9 * (own[open_] == c), -np.inf)
+                out[open_[s > best]] = c
+                best = np.maximum(s, best)
+        return out
+
+    def chambers(self, space: np.ndarray) -> tuple[np.ndarray, int]:
+        """Number of the chamber of each cell with space, and the number of chambers; thin walls divide them."""
+        from scipy.sparse import coo_matrix
+        from scipy.sparse.csgraph import connected_components
+
+        there = space > 0.0
+        number = np.arange(space.size).reshape(space.shape)
+        links = []
+        for axis, closed in self.closed.each():
+            inner = (slice(None),) * axis + (slice(1, -1),)
+            a, b = lower(number, axis), upper(number, axis)
+            joined = lower(there, axis) & upper(there, axis) & ~closed[inner]
+            links.append((a[joined], b[joined]))
+        i, j = (np.concatenate(side) for side in zip(*links))
+        size = (space.size, space.size)
+        label = connected_components(coo_matrix((np.ones(i.size, bool), (i, j)), size), directed=False)[1]
+        out = np.zeros(space.shape, np.int32)
+        found, first, numbered = np.unique(label[there.ravel()], return_index=True, return_inverse=True)
+        order = np.empty(found.size, np.int32)
+        order[np.argsort(first)] = np.arange(1, found.size + 1)
+        out[there] = order[numbered]
+        return out, int(found.size)
+
+
+def _near(mask: np.ndarray) -> np.ndarray:
+    """Cells of a mask and all their neighbours."""
+    for axis in range(3):
+        wide = np.pad(mask, [(int(a == axis),) * 2 for a in range(3)])
+        mask = lower(lower(wide, axis), axis) | mask | upper(upper(wide, axis), axis)
+    return mask
+
+
+def _nearest(mask: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+    """Flat index of the cell of the mask nearest to each wanted cell; other cells have their own."""
+    from scipy.ndimage import distance_transform_edt
+
+    out = np.arange(mask.size)
+    if mask.any():
+        at = distance_transform_edt(~mask, return_distances=False, return_indices=True)
+        there = np.ravel_multi_index(tuple(at), mask.shape)
+        out[wanted.ravel()] = there[wanted]
+    return out
+
+
+def _chosen(which: np.ndarray, values: Sequence[np.ndarray]) -> np.ndarray:
+    out = values[0].copy()
+    for c, value in enumerate(values[1:], 1):
+        mine = which == c
+        out[mine] = value[mine]
+    return out
+
+
+def _sampled(nodes: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """A nodal field at places (3, n), linear along each axis."""
+    base = [np.clip(np.floor(c).astype(int), 0, n - 2) for c, n in zip(x, nodes.shape)]
+    part = [c - b for c, b in zip(x, base)]
+    total = np.zeros(x.shape[1])
+    for corner in np.ndindex(2, 2, 2):
+        weight = np.ones(x.shape[1])
+        for f, bit in zip(part, corner):
+            weight = weight * (f if bit else 1.0 - f)
+        total += weight * nodes[tuple(b + bit for b, bit in zip(base, corner))]
+    return total
