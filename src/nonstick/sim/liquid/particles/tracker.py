@@ -58,7 +58,7 @@ class Particles:
         pull = float(np.linalg.norm(self.gravity))
         up = -self.gravity / pull if pull > 0.0 else np.zeros(3)
         #: particles per cell, smoothed, of the last transfer to the grid
-        self._density = np.zeros(0)
+        self._densities: list[np.ndarray] = []
         self._surface = ParticleSurface(solids, self.per_cell, up)
         self._viscosity = viscosity
         self._sorted = False
