@@ -69,6 +69,14 @@ class Preconditioner:
 
     A: Stencil
     parts: tuple[Array, ...]
+    #: inverse diagonals of the red and of the black unknowns
+    inverse: tuple[Array, Array]
+
+    @classmethod
+    def of(cls, A: Stencil, unknown: Array, parts: tuple[Array, ...]) -> Preconditioner:
+        """For an operator in the precision of the cycle."""
+        level = finest(A, unknown, unknown)
+        return cls(A, parts, (level.red, level.black))
 
     def levels(self, free: Array) -> tuple[Level, ...]:
         xp = namespace(free)
@@ -79,7 +87,8 @@ class Preconditioner:
         xp, dtype = namespace(r), self.A.diagonal.dtype
         size = peak(r)
         size = xp.where(size > 0, size, xp.ones_like(size))
-        top = finest(self.A, xp.astype(free, dtype), self.parts[0])
+        mask = xp.astype(free, dtype)
+        top = Level(self.A, self.inverse[0] * mask, self.inverse[1] * mask, self.parts[0] * mask)
         z = v_cycle((top, *levels[1:]), xp.astype(r * free / size, dtype))
         return xp.astype(z, r.dtype) * size
 
@@ -131,8 +140,8 @@ def preconditioner(problem: Fields, dtype: Any) -> Preconditioner:
     diagonal = xp.where(problem.unknown > 0, A.diagonal / top, xp.ones_like(A.diagonal))
     weights = tuple(xp.astype(w / top, dtype) for w in A.weights)
     scaled = Stencil(A.layout, weights, xp.astype(diagonal, dtype))
-    levels = hierarchy(scaled, xp.astype(problem.unknown, dtype))
-    return Preconditioner(scaled, tuple(level.carried for level in levels))
+    unknown = xp.astype(problem.unknown, dtype)
+    return Preconditioner.of(scaled, unknown, tuple(level.carried for level in hierarchy(scaled, unknown)))
 
 
 # -- sets ------------------------------------------------------------------------------------------------------
@@ -263,7 +272,8 @@ def predict(problem: Fields, M: Preconditioner) -> Array:
         )
     lower, upper = xp.minimum(*bounds), bounds[1]
     coarse = Fields(A, b, lower, upper, there, scale_of(A, b, lower, upper))
-    own = Preconditioner(Stencil(below, *_cast(A, M.A.diagonal.dtype)), M.parts[1:])
+    dtype = M.A.diagonal.dtype
+    own = Preconditioner.of(Stencil(below, *_cast(A, dtype)), xp.astype(there, dtype), M.parts[1:])
     s = begin(coarse, predict(coarse, own))
     tolerance = xp.zeros_like(s.kkt) + 1e-4
     s = repeated(PREDICTED, lambda s: step(coarse, own, own.levels(s.free), s, tolerance, True), s)

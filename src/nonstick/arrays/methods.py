@@ -28,7 +28,6 @@ from .library import (
     DTYPES,
     double_precision,
     find_device,
-    functions,
     is_host,
     memory_of,
     namespace,
@@ -45,33 +44,26 @@ LEAST = {"float64": 1e-11, "float32": 1e-4}
 ROUNDS = 20
 
 
-@dataclass(frozen=True)
 class OnGrid:
-    """Where the unknowns of a stencil operator are in a dense field that can be halved often."""
+    """Where the unknowns of a stencil operator are in dense fields: over the box that holds them, and a few cells more,
+    so that it can be halved often."""
 
-    rows: Rows
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return self.rows.shape[3 - self.rows.dimension :]
-
-    @property
-    def layout(self) -> Layout:
-        return Layout(suited(self.shape))
+    def __init__(self, rows: Rows):
+        cells = rows.coordinates()
+        low = cells.min(axis=0, initial=np.iinfo(cells.dtype).max) if rows.n else np.zeros(rows.dimension, int)
+        shape = (cells - low).max(axis=0, initial=0) + 1
+        self.layout = Layout(suited(tuple(int(n) for n in shape)))
+        self.index = np.ravel_multi_index(tuple((cells - low).T), self.layout.shape)
 
     def field(self, values: np.ndarray | float, elsewhere: float = 0.0) -> np.ndarray:
         """A vector over the unknowns as a flat field."""
-        layout = self.layout
-        inner = np.full(self.shape, elsewhere)
-        inner.reshape(-1)[self.rows.cells] = values
-        out = np.full(layout.shape, elsewhere)
-        out[tuple(slice(n) for n in self.shape)] = inner
-        return out.reshape(-1)
+        out = np.full(self.layout.size, elsewhere)
+        out[self.index] = values
+        return out
 
     def vector(self, field: np.ndarray) -> np.ndarray:
         """The vector over the unknowns of a flat field."""
-        inner = field.reshape(self.layout.shape)[tuple(slice(n) for n in self.shape)]
-        return np.ascontiguousarray(inner).reshape(-1)[self.rows.cells]
+        return field[self.index]
 
 
 @dataclass(frozen=True)
@@ -98,8 +90,10 @@ class ArrayMethod(Method):
 
     def check(self, problem: BoxProblem) -> None:
         super().check(problem)
-        functions(self.array)
-        find_device(self.array, self.device)
+        try:
+            find_device(self.array, self.device)
+        except NonstickError as error:
+            raise NonstickError(f"cannot compute here: {error}") from None
 
     def precision(self) -> Any:
         """What must be set while this method computes."""

@@ -4,8 +4,9 @@ A coarse cell stands for a block of 2 cells along every axis, and gives them its
 the fine one alone. With A = L(w) + diag(e), weights w and row sums e on the free cells:
 
 - a coarse weight is half the sum of its fine weights: its cells are twice as far apart;
-- a row sum is the conductance to the free surface. The middle of the block is further away from it by half a cell, so
-  two conductances are in series: e k/(e + k), where k is that of half a cell.
+- a row sum is the conductance to the free surface. The middle of a whole block is further away from it by half a cell,
+  so two conductances are in series: e k/(e + k), where k is that of half a cell. The middle of a block that is filled
+  by a half or less is that of its cells, and in between the distance is linear.
 
 This is the problem discretised again, up to cut cells, so a V-cycle is enough: with Galerkin products, which are too
 stiff for piecewise constants, coarse grids need more visits, and on a GPU every visit costs launches.
@@ -171,9 +172,11 @@ def coarse_operator(A: Stencil, inner: Stencil, free: Array, carried: Array, bel
     excess = (A.diagonal - sums) * free
     excess = xp.where(excess > ROUNDING * A.diagonal, excess, zero)
     half = sums / len(layout.shape)
-    total = half + excess
+    filled = spread(layout, below, block_sums(layout, below, carried)) * (below.size / layout.size)
+    further = xp.maximum(2 * filled - 1, zero) * excess
+    total = half * filled + further
     there = total > 0
-    series = xp.where(there, half * excess / xp.where(there, total, xp.ones_like(total)), zero)
+    series = xp.where(there, half * filled * excess / xp.where(there, total, xp.ones_like(total)), zero)
     excess = block_sums(layout, below, series * carried)
     both = inner.between(carried)
     weights = []
@@ -223,7 +226,7 @@ def v_cycle(levels: tuple[Level, ...], b: Array, k: int = 0) -> Array:
         correction = v_cycle(levels, block_sums(layout, below, r), k + 1)
         x = multiply_add(x, level.carried, spread(layout, below, correction))
     else:
-        sweeps = max(A.layout.shape)
+        sweeps = (max(A.layout.shape) + 1) // 2
         x = repeated(sweeps, lambda x: _swept(A, b, _swept(A, b, x, red), black), x)
         x = repeated(sweeps, lambda x: _swept(A, b, _swept(A, b, x, black), red), x)
     return _swept(A, b, _swept(A, b, x, black), red)

@@ -123,7 +123,7 @@ def benchmark(
 
 def benchmarks() -> dict[str, Benchmark]:
     """Every benchmark by name: the static cases, then the tables."""
-    for module in ("runner", "peers"):
+    for module in ("runner", "peers", "devices"):
         import_module(f"{__package__}.{module}")
     return dict(_BENCHMARKS)
 
