@@ -83,8 +83,19 @@ def label(row: dict) -> str:
     return f"{row.get('method')}{' from zero' if row.get('case', '').endswith('from zero') else ''}"
 
 
-def measured(directory: Path, rows: list[tuple[str, dict]]) -> dict[str, dict]:
+def owner(row: dict, method: str, n: int) -> str | None:
+    """The command that makes a number of a row: the first that names its size and method; later ones are variants."""
+    for command in row.get("commands", ()):
+        methods = re.search(r"--methods((?: (?!-)\S+)+)", command)
+        sizes = re.search(r"--sizes((?: \d+)+)", command)
+        if sizes and str(n) in sizes[1].split() and (not methods or method.split()[0] in methods[1].split()):
+            return command
+    return None
+
+
+def measured(command: str, rows: list[tuple[str, dict]]) -> dict[str, dict]:
     """The counts of these rows that a run has measured."""
+    directory = folder(command)
     found = {}
     for file in directory.glob("*.json"):
         if file.name == "done.json":
@@ -93,6 +104,8 @@ def measured(directory: Path, rows: list[tuple[str, dict]]) -> dict[str, dict]:
         for paper, row in rows:
             for line in row.get("counts", ()):
                 for n in row["sizes"]:
+                    if owner(row, line["method"], n) != command:
+                        continue
                     same = [r for r in made if (label(r), r.get("n")) == (line["method"], n)]
                     value = same[0].get(row["unit"]) if len(same) == 1 else None  # several parts: not one number
                     if isinstance(value, (int, float)) and math.isfinite(value):
@@ -145,7 +158,7 @@ def main() -> None:
             continue
         done = {"command": command, "version": now, "seconds": round(time.monotonic() - at, 1)}
         (directory / "done.json").write_text(json.dumps(done), encoding="utf-8")
-        keep(measured(directory, every[command]))
+        keep(measured(command, every[command]))
 
 
 if __name__ == "__main__":
