@@ -17,9 +17,12 @@ step, some 10 to 20 of them.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.linalg import lu_factor, lu_solve
 
 
 @dataclass(frozen=True)
@@ -34,6 +37,8 @@ class QuadraticSettings:
     maxiter: int = 100
     #: rows and columns are scaled to equal size this often (Ruiz 2001)
     scalings: int = 8
+    #: up to so many rows, equations are factored as a dense matrix
+    dense: int = 300
 
 
 SETTINGS = QuadraticSettings()
@@ -122,28 +127,34 @@ def interior_point(given: Quadratic, rtol: float, maxiter: int | None = None) ->
 
 def _scaled(given: Quadratic) -> tuple[Quadratic, np.ndarray, np.ndarray, np.ndarray, float]:
     """The problem in units in which rows and columns have entries of size one: x = D x̃."""
-    n, m, k = given.q.size, given.b.size, given.h.size
-    D, E, F = np.ones(n), np.ones(m), np.ones(k)
-    P, A, G = (abs(M) for M in (given.P, given.A, given.G))
+    n = given.q.size
+    D, E, F = np.ones(n), np.ones(given.b.size), np.ones(given.h.size)
+    places = [_places(M) for M in (given.P, given.A, given.G)]
     for _ in range(SETTINGS.scalings):
-        Ps = sp.diags_array(D) @ P @ sp.diags_array(D)
-        As, Gs = (sp.diags_array(R) @ M @ sp.diags_array(D) for R, M in ((E, A), (F, G)))
-        column = np.maximum.reduce([_largest(M, 0) for M in (Ps, As, Gs)])
-        D /= np.sqrt(np.where(column > 0, column, 1.0))
-        for R, M in ((E, As), (F, Gs)):
-            row = _largest(M, 1)
-            R /= np.sqrt(np.where(row > 0, row, 1.0))
-    Ps = sp.csc_array(sp.diags_array(D) @ given.P @ sp.diags_array(D))
-    cost = 1.0 / max(_peak(D * given.q), float(np.mean(_largest(abs(Ps), 0))) if n else 0.0, 1e-12)
-    As, Gs = (sp.csc_array(sp.diags_array(R) @ M @ sp.diags_array(D)) for R, M in ((E, given.A), (F, given.G)))
+        column = np.zeros(n)
+        for R, (row, col, size) in zip((D, E, F), places):
+            np.maximum.at(column, col, R[row] * size * D[col])
+        largest = [np.zeros(R.size) for R in (E, F)]
+        for R, top, (row, col, size) in zip((E, F), largest, places[1:]):
+            np.maximum.at(top, row, R[row] * size * D[col])
+        for R, top in ((D, column), *zip((E, F), largest)):
+            R /= np.sqrt(np.where(top > 0, top, 1.0))
+    Ps, As, Gs = (_times(M, R, D, at) for M, R, at in zip((given.P, given.A, given.G), (D, E, F), places))
+    top = np.zeros(n)
+    np.maximum.at(top, places[0][1], np.abs(Ps.data))
+    cost = 1.0 / max(_peak(D * given.q), float(top.mean()) if n else 0.0, 1e-12)
     parts = (cost * Ps, cost * D * given.q, Gs, F * given.h, As, E * given.b, given.lower / D, given.upper / D)
     return Quadratic(*parts), D, E, F, cost
 
 
-def _largest(M: sp.csc_array, axis: int) -> np.ndarray:
-    if not M.shape[axis]:
-        return np.zeros(M.shape[1 - axis])
-    return np.asarray(M.max(axis=axis).toarray()).ravel()
+def _places(M: sp.csc_array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Row, column and size of every entry."""
+    return M.indices, np.repeat(np.arange(M.shape[1]), np.diff(M.indptr)), np.abs(M.data)
+
+
+def _times(M: sp.csc_array, left: np.ndarray, right: np.ndarray, places: tuple[np.ndarray, ...]) -> sp.csc_array:
+    """diag(left) M diag(right)"""
+    return sp.csc_array((left[places[0]] * M.data * right[places[1]], M.indices, M.indptr), shape=M.shape)
 
 
 class _Iterate:
@@ -151,6 +162,7 @@ class _Iterate:
 
     def __init__(self, problem: Quadratic):
         self.problem = problem
+        self._base: tuple[Any, np.ndarray] | None = None
         n = problem.q.size
         self.low, self.high = np.flatnonzero(np.isfinite(problem.lower)), np.flatnonzero(np.isfinite(problem.upper))
         self.x, self.y = np.zeros(n), np.zeros(problem.b.size)
@@ -198,28 +210,50 @@ class _Iterate:
         np.add.at(out, self.high, self.zu)
         return out
 
+    def _matrix(self) -> tuple[Any, np.ndarray]:
+        """The matrix without D and W, dense if it is small, and its diagonal."""
+        p, n, m = self.problem, self.x.size, self.y.size + self.s.size
+        C = sp.vstack([p.A, p.G])
+        K = sp.csc_array(sp.block_array([[p.P, C.T], [C, sp.csc_array((m, m))]])) if m else sp.csc_array(p.P)
+        d = K.diagonal()
+        if n + m <= SETTINGS.dense:
+            return K.toarray(), d
+        K = sp.csc_array(K + sp.diags_array(1.0 + np.abs(d)))  # so that every diagonal entry has a place
+        K.sort_indices()
+        column = np.repeat(np.arange(n + m), np.diff(K.indptr))
+        self._places = np.flatnonzero(K.indices == column)
+        return K, d
+
     def _factor(self, diagonal, W):
         """A function that solves the three rows of equations."""
-        from scipy.sparse.linalg import splu  # slow to load
-
-        p, n, m = self.problem, self.x.size, self.y.size
-        k = self.s.size
-        H, C = p.P + sp.diags_array(diagonal), sp.vstack([p.A, p.G])
-        below = -sp.diags_array(np.concatenate([np.zeros(m), W]))
-        K = sp.csc_array(sp.block_array([[H, C.T], [C, below]])) if m + k else sp.csc_array(H)
+        n, m, k = self.x.size, self.y.size, self.s.size
+        if self._base is None:
+            self._base = self._matrix()
+        base, d = self._base
+        K = base.copy()
+        d = d + np.concatenate([diagonal, np.zeros(m), -W])
         signs = np.concatenate([np.ones(n), -np.ones(m + k)])
-        shift = SETTINGS.shift * np.maximum(1.0, np.abs(K.diagonal()) * 1e-4)
-        options = {"permc_spec": "MMD_AT_PLUS_A", "diag_pivot_thresh": 0.0, "options": {"SymmetricMode": True}}
-        factor = splu(sp.csc_array(K + sp.diags_array(signs * shift)), **options)
+        shifted = d + signs * SETTINGS.shift * np.maximum(1.0, np.abs(d) * 1e-4)
+        if isinstance(K, np.ndarray):
+            np.fill_diagonal(K, shifted)
+            inverse = partial(lu_solve, lu_factor(K, check_finite=False), check_finite=False)
+            np.fill_diagonal(K, d)
+        else:
+            from scipy.sparse.linalg import splu  # slow to load
+
+            K.data[self._places] = shifted
+            options = {"permc_spec": "MMD_AT_PLUS_A", "diag_pivot_thresh": 0.0, "options": {"SymmetricMode": True}}
+            inverse = splu(K, **options).solve
+            K.data[self._places] = d
 
         def solve(top, middle, bottom):
             r = np.concatenate([top, middle, bottom])
-            out = factor.solve(r)
+            out = inverse(r)
             for _ in range(SETTINGS.refinements):
                 left = r - K @ out
                 if _peak(left) <= 1e-14 * _peak(r):
                     break
-                out = out + factor.solve(left)
+                out = out + inverse(left)
             return out[:n], out[n : n + m], out[n + m :]
 
         return solve
