@@ -1,5 +1,7 @@
 """nonstick inside other packages, each tested against the package itself where it is installed."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -113,3 +115,28 @@ def test_a_custom_solver_of_cvxpy():
     impossible = cp.Problem(cp.Minimize(cp.sum_squares(x)), [x >= 1.0])
     impossible.solve(solver=integrations.cvxpy_solver())
     assert impossible.status == "infeasible"
+
+
+def of_petsc(A, ranks=1):
+    """What `petsc4py.PETSc.Mat` offers, as far as it is used."""
+    A = sp.csr_array(A)
+    return SimpleNamespace(
+        getComm=lambda: SimpleNamespace(getSize=lambda: ranks),
+        getSize=lambda: A.shape,
+        getValuesCSR=lambda: (A.indptr, A.indices, A.data),
+    )
+
+
+def test_a_matrix_of_petsc():
+    A, b = [[2.0, -1.0], [-1.0, 2.0]], [1.0, -3.0]
+    np.testing.assert_allclose(nonstick.solve(of_petsc(A), b).x, [0.5, 0.0], atol=1e-9)
+    with pytest.raises(nonstick.NonstickError, match="PETSc matrix of 3 ranks"):
+        nonstick.solve(of_petsc(A, 3), b)
+
+
+def test_a_matrix_that_petsc_made():
+    PETSc = pytest.importorskip("petsc4py.PETSc")
+    A = PETSc.Mat().createAIJ([2, 2], comm=PETSc.COMM_SELF)
+    A.setValuesCSR([0, 2, 4], [0, 1, 0, 1], [2.0, -1.0, -1.0, 2.0])
+    A.assemble()
+    np.testing.assert_allclose(nonstick.solve(A, [1.0, -3.0]).x, [0.5, 0.0], atol=1e-9)

@@ -65,7 +65,7 @@ def solve(
 
     Parameters
     ----------
-    A : scipy.sparse matrix, 2-D array, nonstick operator or scipy.sparse.linalg.LinearOperator
+    A : scipy.sparse matrix, 2-D array, PETSc Mat of one rank, nonstick operator or scipy.sparse.linalg.LinearOperator
         Or a matrix of PyTorch, JAX or CuPy, dense or sparse: then x and dual are arrays of that library, on the device
         of b. It is n × n, with a positive diagonal. Symmetric and positive definite; or not symmetric, and an M-matrix
         or another P-matrix: then there is nothing to minimise, and x solves the complementarity problem. A

@@ -11,7 +11,7 @@ from scipy.optimize import brentq
 
 PAGES = {
     "bearing": "bearing", "torsion": "torsion", "triangles": "triangles", "american-put": "american_put",
-    "cavitation": "cavitation",
+    "cavitation": "cavitation", "contact": "contact",
 }  # fmt: skip
 
 
@@ -43,6 +43,11 @@ def test_triangles_reach_the_exact_membrane():
     coarse, fine = triangles.main(24), triangles.main(48)
     assert abs(fine[0] - triangles.HEIGHT) < 1e-3 and abs(fine[1] - triangles.CONTACT) < 0.05
     assert fine[2] < 0.4 * coarse[2]  # second order would be a quarter
+
+
+def test_contact_of_hertz():
+    pytest.importorskip("skfem")
+    np.testing.assert_allclose(importlib.import_module("contact").main(fine=8), 1.0, atol=0.02)
 
 
 def test_american_put_to_four_digits():

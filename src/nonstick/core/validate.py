@@ -23,6 +23,8 @@ SYMMETRY_RTOL = rounding.HALF
 
 def matrix(A: Any, name: str = "A") -> sp.csr_array:
     """A real matrix with a positive diagonal as canonical CSR; A itself is not changed. `symmetric` asks for more."""
+    if hasattr(A, "getValuesCSR"):
+        A = _of_petsc(A, name)
     if not sp.issparse(A):
         A = _dense(A, name)
     if A.ndim != 2 or A.shape[0] != A.shape[1]:
@@ -39,6 +41,17 @@ def matrix(A: Any, name: str = "A") -> sp.csr_array:
     A = _canonical(A)
     _sound(A, name)
     return A
+
+
+def _of_petsc(A: Any, name: str) -> sp.csr_array:
+    """A `petsc4py.PETSc.Mat` of one rank."""
+    if A.getComm().getSize() > 1:
+        raise NonstickError(
+            f"{name} is a PETSc matrix of {A.getComm().getSize()} ranks; give each rank its rows by "
+            "nonstick.mpi.rows.solve, or make a matrix of one rank"
+        )
+    indptr, indices, data = A.getValuesCSR()
+    return sp.csr_array((data, indices, indptr), shape=A.getSize())
 
 
 def _canonical(A: Any) -> sp.csr_array:
