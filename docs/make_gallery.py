@@ -34,7 +34,7 @@ QUALITY = 27
 FRAMES, CELLS = 60, 40
 OWN: dict[str, dict[str, int]] = {
     "honey": {}, "heat": {}, "sphere": {}, "chocolate": {}, "viscous-ceiling": {},
-    "coil": {}, "thread": {}, "buckle": {},
+    "coil": {}, "thread": {}, "buckle": {"domain.resolution": 40},
     "varying-block": {"time.frames": 60}, "cake": {"time.frames": 80},
     "armadillo-cake": {"domain.resolution": 48, "time.frames": 60},
     "bunny-drop": {"domain.resolution": 40, "time.frames": 50},
