@@ -15,9 +15,9 @@ import numpy as np
 
 from ....grid.faces import FaceField, lower, upper
 from ....grid.fractions import centre_distance, close_edges, open_fractions
-from ....grid.mac import Grid
+from ....grid.mac import Grid, SubGrid
 from ._solids import _open_space, _room
-from .sides import TOUCH, Colours, Distance, find_colours, is_thin
+from .sides import THIN, TOUCH, Colours, Distance, find_colours, is_thin
 from .solid import Solid
 
 if TYPE_CHECKING:
@@ -74,18 +74,34 @@ class Layer:
 
 
 def any_thin(whole: Solids) -> bool:
-    """True if a solid is thin somewhere, at the pose it has at the beginning."""
+    """True if a solid is thin somewhere, at the pose it has now."""
     dx = whole.grid.dx
-    for solid in whole.list:
+    for solid, nodal in zip(whole.list, whole.distances):
         if solid.body is not None:
             continue
-        beyond = 0 if solid.motion is None else max(whole.whole.shape)  # one that moves may come from outside
-        grid = Grid(tuple(n + 2 * beyond for n in whole.whole.shape), dx, (-beyond * dx,) * whole.grid.dimension)
-        here = (-1.0 if solid.container else 1.0) * solid.placed(0.0).sample(grid.nodes()) / dx
-        near = np.array(np.nonzero((here > TOUCH) & (here < 1.0)), float) - beyond
-        if near.size and is_thin(_distance_of([solid], 0.0, dx), near).any():
+        first, here = np.zeros(whole.grid.dimension), nodal / dx
+        if solid.motion is not None:  # it may come from outside
+            size = np.array(whole.whole.size)
+            low, high = solid.placed(whole.time).bounds(whole.grid.dimension)
+            first = np.floor(np.maximum(low, -size) / dx) - 2.0
+            shape = np.maximum(np.ceil(np.minimum(high, 2.0 * size) / dx) - first + 2.0, 1.0)
+            here = solid.measure(SubGrid(tuple(shape), dx, first=tuple(first.astype(int))), whole.time) / dx
+        near = first[:, None] + _maybe_thin(here)
+        if near.size and is_thin(_distance_of([solid], whole.time, dx), near).any():
             return True
     return False
+
+
+def _maybe_thin(nodes: np.ndarray) -> np.ndarray:
+    """Indices (d, n) of nodes just outside a solid; without those where nodes show that it is thick."""
+    at = np.array(np.nonzero((nodes > TOUCH) & (nodes < 1.0)))
+    if not at.size or min(nodes.shape) < 2:
+        return at.astype(float)
+    slope = np.stack([g[tuple(at)] for g in np.gradient(nodes)])
+    slope /= np.maximum(np.sqrt((slope**2).sum(axis=0)), 1e-9)
+    deep = 0.5 * THIN + 0.05  # the middle of a wall that is just not thin
+    inside = _sampled(nodes, at - (nodes[tuple(at)] + deep) * slope)
+    return at[:, inside > 0.01 - deep].astype(float)
 
 
 def find_layers(whole: Solids, last: Layers | None) -> Layers | None:
@@ -244,11 +260,11 @@ def _chosen(which: np.ndarray, values: Sequence[np.ndarray]) -> np.ndarray:
 
 
 def _sampled(nodes: np.ndarray, x: np.ndarray) -> np.ndarray:
-    """A nodal field at places (3, n), linear along each axis."""
+    """A nodal field at places (d, n), linear along each axis."""
     base = [np.clip(np.floor(c).astype(int), 0, n - 2) for c, n in zip(x, nodes.shape)]
     part = [c - b for c, b in zip(x, base)]
     total = np.zeros(x.shape[1])
-    for corner in np.ndindex(2, 2, 2):
+    for corner in np.ndindex(*(2,) * len(x)):
         weight = np.ones(x.shape[1])
         for f, bit in zip(part, corner):
             weight = weight * (f if bit else 1.0 - f)

@@ -71,7 +71,8 @@ class Solids:
         self.coupling: Coupling | None = None
         #: layers beside thin walls, None without them; ranks and a surface on the grid have none
         self.layers: Layers | None = None
-        self._thin = model.surface.track == "particles" and not self.partition.shared and any_thin(self)
+        #: True if a solid is thin somewhere; None until that is looked at
+        self._thin = None if model.surface.track == "particles" and not self.partition.shared else False
         self.time = self.since = -1.0
         #: velocity of the solids at the faces
         self.velocity = self.grid.still()
@@ -96,6 +97,8 @@ class Solids:
             #: distance to each solid at the nodes in metres; for bodies only in a window around them
             self.distances = [solid.distance(self.grid, time) for solid in self.list]
             phi = self._sample_on_grid()
+            if self._thin is None:
+                self._thin = any_thin(self)
             self.layers = find_layers(self, self.layers) if self._thin else None
             #: open share of the faces
             self.open = FaceField.of(self._open_faces())
