@@ -287,7 +287,9 @@ def _run(command: list[str], seconds: float) -> tuple[int | None, str]:
         try:
             _, errors = process.communicate(timeout=seconds)
         except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)  # stop the ranks too
+            if hasattr(os, "killpg"):
+                os.killpg(process.pid, signal.SIGKILL)  # stop the ranks too
+            process.kill()
             process.communicate()
             return None, ""
     return process.returncode, errors
