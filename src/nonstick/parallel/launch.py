@@ -113,9 +113,8 @@ def _is_open_mpi(mpiexec: str) -> bool:
 def _environment() -> dict[str, str]:
     environment = dict(os.environ)
     one_thread_per_rank(environment)
-    if (
-        getattr(os, "geteuid", lambda: None)() == 0
-    ):  # Open MPI refuses to run as root (as in a container) unless two variables allow it
+    # Open MPI refuses to run as root (as in a container) unless two variables allow it
+    if hasattr(os, "geteuid") and os.geteuid() == 0:
         environment |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
     return environment
 
