@@ -97,12 +97,14 @@ def project(
     >>> import jax.numpy as jnp, nonstick.jax
     >>> phi = jnp.full((4, 4), -1.0).at[:, -1].set(1.0)
     >>> u, v = jnp.zeros((5, 4)), jnp.full((4, 5), -0.1)
-    >>> (u, v), p = nonstick.jax.project(phi, (u, v), dt=0.01, dx=0.25, phi_solid=jnp.ones((5, 5)))
+    >>> (u, v), p = nonstick.jax.project(phi, (u, v), dt=0.01, dx=0.25)
     >>> bool(abs(v[:, :-1]).max() < 1e-4), bool(p[0, 0] > p[0, 2] > 0)
     (True, True)
     """
-    if (phi_solid is None) == (weights is None):
-        raise NonstickError("give either phi_solid or weights")
+    if phi_solid is not None and weights is not None:
+        raise NonstickError("give either phi_solid or weights, not both")
+    if phi_solid is None and weights is None:  # a closed box
+        phi_solid = jnp.ones([n + 1 for n in phi_liquid.shape], phi_liquid.dtype)
     faces = open_fractions(phi_solid) if weights is None else weights
     step: dict[str, Any] = {"dt": dt, "dx": dx, "rho": rho, "weights": faces, "solid_velocity": solid_velocity}
     problem = pressure_problem(phi_liquid, velocity, walls=walls, **step)

@@ -114,8 +114,10 @@ def project(
     >>> float(v[:, :-1].abs().max()) < 1e-8, float(p[0, 0]) > float(p[0, 2]) > 0
     (True, True)
     """
-    if (phi_solid is None) == (weights is None):
-        raise NonstickError("give either phi_solid or weights")
+    if phi_solid is not None and weights is not None:
+        raise NonstickError("give either phi_solid or weights, not both")
+    if phi_solid is None and weights is None:  # a closed box
+        phi_solid = phi_liquid.new_ones([n + 1 for n in phi_liquid.shape])
     given = {} if weights is None else {f"weights[{a}]": w for a, w in enumerate(weights)}
     one_kind(
         phi_liquid=phi_liquid, phi_solid=phi_solid, **{f"velocity[{a}]": u for a, u in enumerate(velocity)}, **given

@@ -122,7 +122,7 @@ def solve_grid(
     >>> load = np.array([-0.1, 0.05, 0.2])[:, None, None] * ones
     >>> result = solve_grid(GridProblem((ones, ones), 4 * ones, load, -0.2, 0.5))
     >>> result.converged, result.x.min(axis=(1, 2)).round(2), result.x.max(axis=(1, 2)).round(2)
-    (array([ True,  True,  True]), array([-0.2 ,  0.04,  0.17]), array([-0.07,  0.31,  0.5 ]))
+    (array([ True,  True,  True]), array([-0.2 ,  0.06,  0.2 ]), array([-0.09,  0.29,  0.5 ]))
     """
     shape = problem.checked().shape
     with memory_of(library_of(problem.b) or "numpy", getattr(problem.b, "device", None)):
