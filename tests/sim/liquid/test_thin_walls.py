@@ -253,3 +253,16 @@ def test_a_thin_cup_holds_as_still_as_a_thick_one():
         speeds.append(float(np.abs(frame["velocity"]).max()))
         assert (frame["position"].min(axis=0) > low).all() and (frame["position"][:, 0] < high).all()
     assert speeds[0] < 1.3 * speeds[1] + 0.01
+
+
+def test_no_particle_is_in_a_plate_that_liquid_falls_over():
+    """At its free end a plate has no sides, and no node need lie in it."""
+    plate = {"type": "box", "low": [0.505, -1], "high": [0.518, 0.5], "rotate": 25, "about": [0.5, 0.3]}
+    liquid = [{"shape": {"type": "box", "low": [-1, -1], "high": [0.45, 0.8]}}]
+    data = {"domain": {"size": [1.0, 1.0], "resolution": 24}, "solid": [{"shape": plate}], "liquid": liquid}
+    simulation = Simulation(Scene(data))
+    solids = simulation.liquid.solids
+    for _ in range(25):
+        simulation.next_frame()
+        x = simulation.frame_arrays()["position"].astype(float)
+        assert solids.placed(solids.list[0])(*x.T).min() > 0.01 / 24

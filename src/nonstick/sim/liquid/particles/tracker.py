@@ -401,8 +401,10 @@ class Particles:
             )  # fmt: skip
             if one is not cloud:
                 cloud.x[:, mine], cloud.vel[:, mine], cloud.aff[:, mine] = one.x, one.vel, one.aff
-        if cloud.side is not None:
+        if solids.layers is not None:
             self._take_sides(again=True)
+            assert cloud.side is not None
+            solids.layers.move_out(cloud.x, cloud.side, SEEDING.margin)
         self.partition.migrate(cloud)
         self.lag, self._last_dt = 0.5 * step.dt, step.dt
         self._sorted = self.surface_is_current = False

@@ -17,7 +17,7 @@ from ....grid.faces import FaceField, lower, upper
 from ....grid.fractions import centre_distance, close_edges, open_fractions
 from ....grid.mac import Grid, SubGrid
 from ._solids import _open_space, _room
-from .sides import THIN, TOUCH, Colours, Distance, find_colours, is_thin
+from .sides import THIN, TOUCH, Colours, Distance, find_colours, is_thin, normals
 from .solid import Solid
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ def find_layers(whole: Solids, last: Layers | None) -> Layers | None:
     reach = max(3.0, whole.scene.model.time.cfl + 1.0)
     distance = _distance_of([s for s in whole.list if s.body is None], whole.time, whole.grid.dx)
     colours = find_colours(distance, whole.static_nodes(), reach, None if last is None else last.colours)
-    return None if colours is None else Layers(whole, colours)
+    return None if colours is None else Layers(whole, colours, distance)
 
 
 def _distance_of(solids: Sequence[Solid], time: float, dx: float) -> Distance:
@@ -121,9 +121,9 @@ def _distance_of(solids: Sequence[Solid], time: float, dx: float) -> Distance:
 class Layers:
     """The layers beside thin walls, and the layer of every cell and face."""
 
-    def __init__(self, whole: Solids, colours: Colours):
+    def __init__(self, whole: Solids, colours: Colours, distance: Distance):
         grid, nodes = whole.grid, whole.static_nodes()
-        self.colours = colours
+        self.colours, self._distance = colours, distance
         self.list: list[Any] = [Layer(whole, nodes)]
         self.list += [Layer(whole, colours.seen_from(c, nodes)) for c in range(1, colours.count + 1)]
         #: colours at the centres, -1 in solids
@@ -206,6 +206,17 @@ class Layers:
                 out[open_[s > best]] = c
                 best = np.maximum(s, best)
         return out
+
+    def move_out(self, x: np.ndarray, side: np.ndarray, margin: float) -> None:
+        """Move particles at x (3, n), in cells, out of the ends of walls, in place: nodes do not show these."""
+        near = np.flatnonzero(side == 0)
+        near = near[_sampled(self.list[0].nodes, x[:, near]) < 1.0]
+        first = 3 - self.colours.lattice.ndim
+        s = self._distance(x[first:, near])
+        deep = near[s < margin]
+        if deep.size:
+            out = np.maximum(margin - s[s < margin], 0.0) * normals(self._distance, x[first:, deep])
+            x[first:, deep] += out
 
     def chambers(self, space: np.ndarray) -> tuple[np.ndarray, int]:
         """Number of the chamber of each cell with space, and the number of chambers; thin walls divide them."""

@@ -99,7 +99,7 @@ class Colours:
 
 def is_thin(distance: Distance, x: np.ndarray) -> np.ndarray:
     """True for places (d, n) outside solids, in cells, with a wall before them that ends within THIN, by its normal."""
-    s, n, out = distance(x), _normal(distance, x), np.zeros(x.shape[1], bool)
+    s, n, out = distance(x), normals(distance, x), np.zeros(x.shape[1], bool)
     for deep in np.arange(0.1, THIN + 0.05, 0.1):
         left = np.flatnonzero(~out)
         y = x[:, left] - (s[left] + deep) * n[:, left]
@@ -129,7 +129,7 @@ def find_colours(distance: Distance, nodes: np.ndarray, reach: float, last: Colo
     if not at[0].size:
         return None
     x = 0.5 * np.array(at, float)
-    return Colours(out, int(out.max()), x, lattice.s[at], _normal(distance, x), lattice.free)
+    return Colours(out, int(out.max()), x, lattice.s[at], normals(distance, x), lattice.free)
 
 
 def _coloured(part: np.ndarray, count: int, last: np.ndarray | None) -> np.ndarray:
@@ -159,7 +159,7 @@ def _near(a: tuple[slice, ...] | None, b: tuple[slice, ...]) -> bool:
     return a is not None and all(s.start < t.stop + gap and t.start < s.stop + gap for s, t in zip(a, b))
 
 
-def _normal(distance: Distance, x: np.ndarray) -> np.ndarray:
+def normals(distance: Distance, x: np.ndarray) -> np.ndarray:
     """Unit vectors (d, n) along which the distance grows."""
     steps = 0.02 * np.eye(len(x))[:, :, None]
     out = np.stack([distance(x + e) - distance(x - e) for e in steps])
@@ -247,7 +247,7 @@ class _Lattice:
         x, way = _at(found), np.zeros((len(self.shape), 1))
         way[axis] = 1.0
         one, other = self._hit(x, way), self._hit(x + 0.5 * far * way, -way)
-        opposed = (_normal(self.distance, one) * _normal(self.distance, other)).sum(axis=0) < -0.5
+        opposed = (normals(self.distance, one) * normals(self.distance, other)).sum(axis=0) < -0.5
         out = np.zeros_like(before)
         out[tuple(found[:, opposed])] = is_thin(self.distance, one[:, opposed])
         return out
