@@ -208,15 +208,24 @@ class Layers:
         return out
 
     def move_out(self, x: np.ndarray, side: np.ndarray, margin: float) -> None:
-        """Move particles at x (3, n), in cells, out of the ends of walls, in place: nodes do not show these."""
-        near = np.flatnonzero(side == 0)
-        near = near[_sampled(self.list[0].nodes, x[:, near]) < 1.0]
+        """Move particles at x (3, n), in cells, out of the ends of walls, in place: nodes do not show these.
+
+        A particle is moved along the normal, unless this leads to another side.
+        """
+        near = np.flatnonzero(_sampled(self.list[0].nodes, x) < 1.0)
         first = 3 - self.colours.lattice.ndim
         s = self._distance(x[first:, near])
-        deep = near[s < margin]
-        if deep.size:
-            out = np.maximum(margin - s[s < margin], 0.0) * normals(self._distance, x[first:, deep])
-            x[first:, deep] += out
+        deep, s = near[s < margin], s[s < margin]
+        if not deep.size:
+            return
+        n = np.zeros((3, deep.size))
+        n[first:] = normals(self._distance, x[first:, deep])
+        for c in range(1, len(self.list)):
+            mine = np.flatnonzero(side[deep] == c)
+            at, way = x[:, deep[mine]], 0.25 * n[:, mine]
+            back = _sampled(self.list[c].nodes, at + way) <= _sampled(self.list[c].nodes, at - way)
+            n[:, mine[back]] = 0.0
+        x[:, deep] += (margin - s) * n
 
     def chambers(self, space: np.ndarray) -> tuple[np.ndarray, int]:
         """Number of the chamber of each cell with space, and the number of chambers; thin walls divide them."""
