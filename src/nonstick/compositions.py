@@ -277,9 +277,9 @@ METHODS: dict[str, Method] = {
     "jacobi-mprgp": MPRGP(Jacobi()),
     "auto": MethodCascade(
         (
-            (NarrowBand(), MethodCascade((Banded(), ANY))),
             (DenseRows(), DENSE),
             (Singular(VECTOR, CHEAP), Proximal(AUTO)),
+            (NarrowBand(), MethodCascade((Banded(), ANY))),
             AUTO,
             GENERAL,
         ),

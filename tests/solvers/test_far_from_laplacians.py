@@ -78,6 +78,13 @@ def test_a_body_that_only_contact_holds():
     assert still.success  # any place along the floor is as good
 
 
+def test_small_singular_matrices():
+    ones = np.ones((3, 3))
+    assert nonstick.solve(ones, [1.0, 1.0, 1.0], None, None).x.sum() == pytest.approx(1.0)
+    assert nonstick.solve(ones, [1.0, 1.0, 2.0], None, None).status == "unbounded"
+    np.testing.assert_allclose(nonstick.solve(ones, [1.0, 1.0, 2.0]).x, [0.0, 0.0, 2.0], atol=1e-6)
+
+
 def test_loads_that_sum_to_zero_are_no_balance_of_a_body():
     A, b, lower, upper = floating(8, 1e-2, stop=True)
     assert b.sum() == pytest.approx(0.0)
