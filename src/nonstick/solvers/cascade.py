@@ -10,6 +10,7 @@ import numpy as np
 from ..errors import NonstickError
 from ..inverse.base import Inverse, IterativeInverse, Recipe
 from ..inverse.cascade import Cascade, InTurn, Within
+from ..inverse.cholesky.fronts import fronts
 from ..inverse.krylov.cg import CG
 from ..inverse.krylov.richardson import Richardson
 from ..operators.base import Operator
@@ -36,13 +37,17 @@ class DenseRows:
     ----------
     entries : int
         Matrices with fewer entries are small for every method.
+    few, fill : int, float
+        Matrices with fewer entries than `few` are dense only if their factor would cost more than `fill` products.
     part : float
         The least part of all n² places that has an entry; meshes of many unknowns have far fewer.
     positive : float
         Or: the least part of the couplings that is positive.
     """
 
-    entries: int = 50_000
+    entries: int = 5_000
+    few: int = 50_000
+    fill: float = 1000.0
     part: float = 0.02
     positive: float = 0.9
 
@@ -55,7 +60,9 @@ class DenseRows:
         if M.nnz < self.entries or getattr(A, "near_null", None) is not None:  # what is smooth is known: not dense
             return False
         if M.nnz > self.part * A.n**2:
-            return True
+            return M.nnz >= self.few or fronts(A).operations > self.fill * M.nnz
+        if M.nnz < self.few:
+            return False
         inside = float(A.diagonal.sum())
         total, signed = float(np.abs(M.data).sum()) - inside, float(M.data.sum()) - inside
         return 0.5 * (total + signed) > self.positive * total > 0.0
@@ -116,6 +123,8 @@ class MethodCascade(Method):
                 continue
             try:
                 able.append(method.chosen(problem))
+                if self.when == "refused":
+                    break  # conditions of the others may cost time
             except NonstickError as error:
                 refusals.append(error)
                 if self.when == "failed" and not able:
