@@ -147,11 +147,11 @@ def solve(
     array([0.233, 0.067, 0.   , 0.   , 0.   , 0.   , 0.   , 0.067, 0.233])
     """
     if is_foreign(A, b, lower, upper):
-        given = {"lower": lower, "upper": upper, "bounds": bounds, "method": method, "x0": x0, "active": active}
-        given |= {"rtol": rtol, "atol": atol, "maxiter": maxiter, "callback": callback, "cells": cells}
-        given |= {"diagonal": diagonal, "constraints": constraints, "time_limit": time_limit, "criterion": criterion}
-        given |= {"options": options, "near_null": near_null, "nodes": nodes, "block": block}
-        return solve_in_kind(solve, _on_arrays, A, b, **{name: v for name, v in given.items() if v is not None})
+        asked = {"lower": lower, "upper": upper, "bounds": bounds, "method": method, "x0": x0, "active": active}
+        asked |= {"rtol": rtol, "atol": atol, "maxiter": maxiter, "callback": callback, "cells": cells}
+        asked |= {"diagonal": diagonal, "constraints": constraints, "time_limit": time_limit, "criterion": criterion}
+        asked |= {"options": options, "near_null": near_null, "nodes": nodes, "block": block}
+        return solve_in_kind(solve, _on_arrays, A, b, **{name: v for name, v in asked.items() if v is not None})
     words = {"rtol": rtol, "atol": atol, "maxiter": maxiter, "time_limit": time_limit, "criterion": criterion}
     run = Run.by(method, read_options(options, words | {"callback": callback}))
     given = Given(A, cells, diagonal, modes=Modes.of(near_null, nodes, block))
@@ -409,10 +409,6 @@ def _no_worse(problem: BoxProblem, x: np.ndarray, x0: Any, monitor: Monitor) -> 
     before = monitor.measure(start)
     after = monitor.measure(x)
     if after <= monitor.asked or (monitor.stopping.limited and np.isfinite(after)):
-        return
-    energy = problem.A.symmetric and problem.edges is None and not monitor.linear and not monitor.progress.negative
-    # A lower objective is a better point, also if its residual is larger: gradients are steep at clamped rows.
-    if energy and np.isfinite(after) and problem.objective(x) < problem.objective(start):
         return
     if not after <= before < np.inf:
         x[:] = start

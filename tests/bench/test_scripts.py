@@ -34,6 +34,7 @@ WITHOUT_PICTURE = {
     "calm",
     "coupled",
     "export",
+    "gpu",
     "matrices",
     "meshes",
     "nonsymmetric",

@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from .library import Array, namespace, repeated
-from .multigrid import Level, block_sums, coarse_operator, coarser, colours, finest, hierarchy, spread, v_cycle
+from .multigrid import FieldLevel, block_sums, coarse_operator, coarser, colours, finest, hierarchy, spread, v_cycle
 from .stencil import Stencil
 
 #: changes of the set after which it waits for the linear problem
@@ -78,17 +78,17 @@ class Preconditioner:
         level = finest(A, unknown, unknown)
         return cls(A, parts, (level.red, level.black))
 
-    def levels(self, free: Array) -> tuple[Level, ...]:
+    def levels(self, free: Array) -> tuple[FieldLevel, ...]:
         xp = namespace(free)
         return hierarchy(self.A, xp.astype(free, self.A.diagonal.dtype), self.parts)
 
-    def apply(self, levels: tuple[Level, ...], free: Array, r: Array) -> Array:
+    def apply(self, levels: tuple[FieldLevel, ...], free: Array, r: Array) -> Array:
         """z = M r on the free cells; `levels` may have been made for a set that differs a little."""
         xp, dtype = namespace(r), self.A.diagonal.dtype
         size = peak(r)
         size = xp.where(size > 0, size, xp.ones_like(size))
         mask = xp.astype(free, dtype)
-        top = Level(self.A, self.inverse[0] * mask, self.inverse[1] * mask, self.parts[0] * mask)
+        top = FieldLevel(self.A, self.inverse[0] * mask, self.inverse[1] * mask, self.parts[0] * mask)
         z = v_cycle((top, *levels[1:]), xp.astype(r * free / size, dtype))
         return xp.astype(z, r.dtype) * size
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from .active_set import STRIDE, Fields, Preconditioner, State, begin, preconditioner, predict, step
 from .library import Array, is_host, library_of, namespace, to_numpy
-from .multigrid import Level
+from .multigrid import FieldLevel
 from .stencil import Layout, Stencil
 
 #: (kkt of every item, iterations of the slowest) -> True to end; it is called each time the device is asked
@@ -67,7 +67,7 @@ def register_trees() -> None:
     from jax.tree_util import register_dataclass
 
     register_dataclass(Stencil, ["weights", "diagonal"], ["layout"])
-    for kind in (Level, Fields, Preconditioner, State):
+    for kind in (FieldLevel, Fields, Preconditioner, State):
         register_dataclass(kind, [f.name for f in fields(kind)], [])
     assert Layout.__hash__ is not None  # it is part of what is compiled for
 

@@ -109,6 +109,7 @@ class GridMethod(ArrayMethod):
     def check(self, problem: BoxProblem) -> None:
         super().check(problem)
         if problem.A.stencil is None and problem.A.bodies is None:
+            problem.A.matrix()  # products alone are refused in words of their own
             raise NonstickError(
                 "works on fields over a grid, where A couples cells that share a face: pass the cells of the unknowns, "
                 "or take 'auto'"

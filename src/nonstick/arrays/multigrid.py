@@ -35,7 +35,7 @@ ROUNDING = 1e-6
 
 
 @dataclass(frozen=True)
-class Level:
+class FieldLevel:
     """One grid: its operator, inverse diagonals of the free cells of both colours, and a 1 where blocks have a say."""
 
     A: Stencil
@@ -133,9 +133,9 @@ def colours(layout: Layout, like: Array) -> tuple[Array, Array]:
 # -- levels ----------------------------------------------------------------------------------------------------
 
 
-def hierarchy(A: Stencil, free: Array, parts: tuple[Array, ...] | None = None) -> tuple[Level, ...]:
+def hierarchy(A: Stencil, free: Array, parts: tuple[Array, ...] | None = None) -> tuple[FieldLevel, ...]:
     """The levels for A on the free cells (1, else 0), finest first; `parts` are the `carried` of all cells."""
-    levels: list[Level] = []
+    levels: list[FieldLevel] = []
     below: Stencil | None = A
     while below is not None:
         level, below, free = _level_and_below(below, free, None if parts is None else parts[len(levels)])
@@ -143,16 +143,16 @@ def hierarchy(A: Stencil, free: Array, parts: tuple[Array, ...] | None = None) -
     return tuple(levels)
 
 
-def finest(A: Stencil, free: Array, carried: Array) -> Level:
+def finest(A: Stencil, free: Array, carried: Array) -> FieldLevel:
     """The finest level for other free cells."""
     xp = namespace(free)
     positive = A.diagonal > 0
     inverse = xp.where(positive, free / xp.where(positive, A.diagonal, xp.ones_like(A.diagonal)), xp.zeros_like(free))
     red, black = colours(A.layout, free)
-    return Level(A, inverse * red, inverse * black, carried * free)
+    return FieldLevel(A, inverse * red, inverse * black, carried * free)
 
 
-def _level_and_below(A: Stencil, free: Array, carried: Array | None) -> tuple[Level, Stencil | None, Array]:
+def _level_and_below(A: Stencil, free: Array, carried: Array | None) -> tuple[FieldLevel, Stencil | None, Array]:
     below = coarser(A.layout)
     if below is None:
         return finest(A, free, free), None, free
@@ -214,7 +214,7 @@ def connected_part(A: Stencil, unknown: Array, below: Layout) -> Array:
 # -- the cycle -------------------------------------------------------------------------------------------------
 
 
-def v_cycle(levels: tuple[Level, ...], b: Array, k: int = 0) -> Array:
+def v_cycle(levels: tuple[FieldLevel, ...], b: Array, k: int = 0) -> Array:
     """x ≈ A⁻¹ b on the free cells: one cycle from zero, symmetric and positive definite."""
     level = levels[k]
     A, red, black = level.A, level.red, level.black

@@ -176,7 +176,7 @@ class OSQP(Method):
 
 
 @dataclass(frozen=True)
-class ArrayCG(Method):
+class NumPyCG(Method):
     """Conjugate gradients on A x = b, no preconditioner."""
 
     maxiter: int = 10_000
@@ -191,7 +191,7 @@ class ArrayCG(Method):
 
 
 @dataclass(frozen=True)
-class ArrayNewton(Method):
+class NumPyNewton(Method):
     """Minimum-map Newton with the parameters of `method` over conjugate gradients without a preconditioner."""
 
     method: MinMapNewton = field(default_factory=MinMapNewton.paper)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...core import rounding
-from ...operators.base import Operator, once_for_an_operator
+from ...operators.base import Operator, once_for_an_operator, row_sums
 
 
 @dataclass(frozen=True)
@@ -41,18 +41,20 @@ ZERO = -rounding.VANISHED
 def indefinite(A: Operator, iterations: int) -> bool:
     """True if A is symmetric and a cheap look finds that it has an eigenvalue that is clearly negative.
 
-    The look is cheap compared with a solve that took so many iterations. Operators on grids are not asked: nothing is
-    assembled for them.
+    The look is cheap compared with a solve that took so many iterations. Nothing is assembled for operators on grids.
     """
-    if not (A.n and A.symmetric and A.has_entries) or A.stencil is not None or A.bodies is not None:
+    if not (A.n and A.symmetric and A.has_entries) or A.bodies is not None:
         return False
-    work = max(A.n, A.matrix().nnz // 5)  # of a product, in rows of a five-point stencil
+    # of a product, in rows of a five-point stencil
+    work = A.n if A.stencil is not None else max(A.n, A.matrix().nnz // 5)
     looks = int(min(SETTINGS.looks, max(SETTINGS.part * iterations, SETTINGS.free / work)))
     return looks > 0 and not _dominant(A) and _seen_from_smooth(A, looks)
 
 
 def _dominant(A: Operator) -> bool:
     """True if every diagonal outweighs the couplings of its row: A is then at least semidefinite."""
+    if A.stencil is A:  # couplings are negative, so the sum of a row tells
+        return bool(np.all(row_sums(A) >= -rounding.SUM * A.diagonal))
     total = A.magnitude(np.ones(A.n), np.empty(A.n))
     return bool(np.all(total <= (2.0 + rounding.SUM) * A.diagonal))
 

@@ -17,7 +17,7 @@ from ....grid.faces import FaceField, lower, upper
 from ....grid.fractions import centre_distance, close_edges, open_fractions
 from ....grid.mac import Grid, SubGrid
 from ._solids import _open_space, _room
-from .sides import THIN, TOUCH, Colours, Distance, find_colours, is_thin, normals
+from .sides import THIN, TOUCH, Distance, SideColours, find_colours, is_thin, normals
 from .solid import Solid
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ def _distance_of(solids: Sequence[Solid], time: float, dx: float) -> Distance:
 class Layers:
     """The layers beside thin walls, and the layer of every cell and face."""
 
-    def __init__(self, whole: Solids, colours: Colours, distance: Distance):
+    def __init__(self, whole: Solids, colours: SideColours, distance: Distance):
         grid, nodes = whole.grid, whole.static_nodes()
         self.colours, self._distance = colours, distance
         self.list: list[Any] = [Layer(whole, nodes)]

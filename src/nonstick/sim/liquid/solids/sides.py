@@ -34,7 +34,7 @@ Distance = Callable[[np.ndarray], np.ndarray]
 
 
 @dataclass
-class Colours:
+class SideColours:
     """Colours of the places of a lattice of half cells beside thin walls: 1, 2, ...; 0 elsewhere, -1 in solids."""
 
     lattice: np.ndarray
@@ -109,7 +109,7 @@ def is_thin(distance: Distance, x: np.ndarray) -> np.ndarray:
     return out
 
 
-def find_colours(distance: Distance, nodes: np.ndarray, reach: float, last: Colours | None) -> Colours | None:
+def find_colours(distance: Distance, nodes: np.ndarray, reach: float, last: SideColours | None) -> SideColours | None:
     """The colours beside thin walls; None if there are none. Sides keep the colours they had `last`.
 
     `nodes` is the distance at the nodes of the grid, in cells.
@@ -129,7 +129,7 @@ def find_colours(distance: Distance, nodes: np.ndarray, reach: float, last: Colo
     if not at[0].size:
         return None
     x = 0.5 * np.array(at, float)
-    return Colours(out, int(out.max()), x, lattice.s[at], normals(distance, x), lattice.free)
+    return SideColours(out, int(out.max()), x, lattice.s[at], normals(distance, x), lattice.free)
 
 
 def _coloured(part: np.ndarray, count: int, last: np.ndarray | None) -> np.ndarray:
