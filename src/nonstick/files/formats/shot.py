@@ -270,7 +270,7 @@ class Shot:
         Meshes are left as they are: their distance takes long to compute.
         """
         moving = [w for w in self.walls if w.motion is not None]
-        if any(w.shape.triangles() is not None for w in moving):
+        if not moving or any(w.shape.triangles() is not None for w in moving):  # a frame may not fit its scene
             return moved
         near = np.abs(moved) < 2 * self.grid.dx
         x = [a[k] for a, k in zip(axes, np.nonzero(near))]

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ....errors import NonstickError
 from ....scenes.probes import WALLS, named
 from ....scenes.scene import Scene
 from ...run.findings import Findings
@@ -120,6 +121,8 @@ class Recorder:
     def restore(self, state: Mapping[str, np.ndarray]) -> None:
         """Continue; a plane that the checkpoint does not know starts at zero."""
         marks, volumes = state.get("probe_marks", np.empty(0)), state.get("probe_volumes", np.empty(0))
+        if np.asarray(volumes).dtype.kind != "f":
+            raise NonstickError("probe_volumes does not hold numbers")
         known = dict(zip(np.ravel(marks).tolist(), np.ravel(volumes).tolist()))
         for probe in self.flows:
             probe.volume = float(known.get(_mark(probe), 0.0))
