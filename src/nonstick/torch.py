@@ -23,10 +23,9 @@ from .errors import NonstickError
 
 try:
     import torch
+    from torch import Tensor
 except ModuleNotFoundError as error:
     raise ModuleNotFoundError(missing("torch", "torch"), name=error.name) from None
-
-Tensor = torch.Tensor
 
 
 @torch.compiler.disable
