@@ -13,6 +13,7 @@ from pathlib import Path
 import typer
 
 from ..parallel import launch
+from .front import Front
 from .terminal import forgiving_streams, guarded, say, showing_compilation
 
 #: modules with an `add(app)`, in the order of the help page
@@ -39,6 +40,7 @@ Exit codes: 0 done, 1 interrupted, 2 bad input or not converged."""
 
 app = typer.Typer(
     name="nonstick",
+    cls=Front,
     help=_HELP,
     epilog=_EPILOG,
     no_args_is_help=True,
