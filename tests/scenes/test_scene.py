@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from nonstick import NonstickError, Scene, Simulation
-from nonstick.scenes import builtin, json_schema, parse_override
+from nonstick.scenes import builtin, builtin_text, json_schema, parse_override
 
 GOOD = """
 [domain]
@@ -155,3 +155,14 @@ def test_what_is_no_name_of_a_scene_is_refused_in_words(what):
         Scene.load(what)
     with pytest.raises(NonstickError, match="the path of a file or the name of a built-in scene"):
         Simulation(what)
+
+
+@pytest.mark.parametrize("coding, read", [("utf-8", True), ("utf-8-sig", True), ("latin-1", False), ("utf-16", False)])
+def test_scene_files_are_utf_8_with_a_mark_or_without(tmp_path, coding, read):
+    file = tmp_path / "own.toml"
+    file.write_bytes(("# é\n" + builtin_text("circle")).encode(coding, errors="replace"))
+    if read:
+        assert Scene.load(file).model == Scene.load("circle").model
+    else:
+        with pytest.raises(NonstickError, match=r"own.toml is not UTF-8 text \(byte \d+\); save it in that encoding"):
+            Scene.load(file)

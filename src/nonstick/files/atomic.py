@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import itertools
 import os
 import re
 import sys
@@ -12,16 +13,20 @@ from pathlib import Path
 
 from ..core.guarded import BY_DESCRIPTOR, folder, remove
 
+_NUMBERS = itertools.count()
+
 
 @contextmanager
 def replacing(path: str | Path, durable: bool = False) -> Iterator[Path]:
     """Write to the path that `with` gives; it replaces `path` only if the block succeeds.
 
     The temporary file lies beside the target, because only a rename within one file system is atomic. A `durable` file
-    is on the disk before it gets its name, so that it is whole even after a power failure.
+    is on the disk before it gets its name, so that it is whole even after a power failure. No two temporary files of a
+    process have one name: threads may write one file, and OpenUSD knows a file by its name until the last error that
+    holds it is dropped.
     """
     path = Path(path)
-    name = f".{path.name}.{os.getpid()}.partial{path.suffix}"
+    name = f".{path.name}.{next(_NUMBERS)}.{os.getpid()}.partial{path.suffix}"
     try:
         with folder(path.parent) as place:
             place.remove(name)  # never write through a link that lies there

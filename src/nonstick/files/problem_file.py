@@ -17,6 +17,7 @@ import difflib
 import gzip
 import os
 import warnings
+from codecs import BOM_UTF8
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
@@ -339,7 +340,7 @@ def _opened(path: Path) -> Iterator[Any]:
 
 def _head(file) -> tuple[str, str, str, list[int]]:
     """Form, field, symmetry and sides; the file is left at its first entry."""
-    words = file.readline(1000).decode("latin-1").lower().split()
+    words = file.readline(1000).removeprefix(BOM_UTF8).decode("latin-1").lower().split()
     if len(words) != 5 or words[:2] != ["%%matrixmarket", "matrix"]:
         raise ValueError("its first line must be '%%MatrixMarket matrix FORM FIELD SYMMETRY'")
     form, field, symmetry = words[2:]

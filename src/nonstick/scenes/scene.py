@@ -14,7 +14,7 @@ import tomli_w
 from pydantic import ValidationError
 
 from ..bodies.expression import Expression
-from ..core.guarded import read_text
+from ..core.guarded import read_bytes
 from ..core.show import Shown
 from ..errors import NonstickError, brief
 from . import builtin, builtin_text
@@ -105,7 +105,7 @@ class Scene(Shown, Generic[Tables]):
                 raise NonstickError(
                     f"there is no scene file {str(path)!r}; `nonstick scenes` lists the built-in scenes"
                 )
-            text, where, folder = read_text(path, LARGEST), str(path), path.resolve().parent
+            text, where, folder = _text_of(path), str(path), path.resolve().parent
         else:
             text, where, folder = builtin_text(str(source)), str(source), None
         data = _parse(text, where)
@@ -252,6 +252,14 @@ def parse_override(text: str) -> tuple[str, Any]:
         return key.strip(), value.strip()
     except (ValueError, RecursionError):
         raise NonstickError(f"--set {key.strip()[:80]}: the value is {_UNREADABLE}") from None
+
+
+def _text_of(path: Path) -> str:
+    """The text of a scene file, with the mark at its beginning that some editors write, or without."""
+    try:
+        return read_bytes(path, LARGEST).decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise NonstickError(f"{path} is not UTF-8 text (byte {error.start + 1}); save it in that encoding") from None
 
 
 def _parse(text: str, where: str) -> dict[str, Any]:

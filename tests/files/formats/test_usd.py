@@ -138,3 +138,20 @@ def test_particles_that_are_born_have_velocities(tmp_path, pxr):
     order = np.argsort(frame.ids)
     assert np.array_equal(points.GetIdsAttr().Get(2), frame.ids[order])
     assert np.array_equal(points.GetVelocitiesAttr().Get(2), frame.arrays["velocity"][order])
+
+
+def test_after_a_failed_export_the_next_one_works(splash, tmp_path, pxr, monkeypatch):
+    frame = Shot.frame
+
+    def failing(self, number, *arrays):
+        if number == 2:
+            raise NonstickError("frame 2 is damaged")
+        return frame(self, number, *arrays)
+
+    monkeypatch.setattr(Shot, "frame", failing)
+    with pytest.raises(NonstickError) as kept:  # as a notebook keeps the last error, and with it the stage
+        export(splash, "usd", out=tmp_path)
+    assert kept.traceback and not list(tmp_path.iterdir())
+    monkeypatch.undo()
+    (file,) = export(splash, "usd", out=tmp_path)
+    assert usd.frames(file) == list(range(9))

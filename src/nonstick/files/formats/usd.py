@@ -48,8 +48,9 @@ def write(
     require()
     from pxr import Gf, Sdf, Tf, Usd, UsdGeom, Vt
 
-    stage, model = Usd.Stage.CreateNew(str(path)), shot.scene.model
+    model = shot.scene.model
     try:
+        stage = Usd.Stage.CreateNew(str(path))
         name = Tf.MakeValidIdentifier(shot.name)
         root = UsdGeom.Xform.Define(stage, f"/{name}")
         stage.SetDefaultPrim(root.GetPrim())
