@@ -26,7 +26,7 @@ _STYLES: dict[str, dict[str, Any]] = {
 #: `[cyan]words[/cyan]`
 _TAG = re.compile(r"\[(\w+)\](.*?)\[/\1\]")
 #: what stands around a panel: corners, lines; and the same where there is no Unicode
-_FRAME, _PLAIN_FRAME = "╭─╮│╰╯", "+-+|++"
+_FRAME, _PLAIN_FRAME = tuple("╭─╮│╰╯"), tuple("+-+|++")
 
 
 class Front(TyperGroup):
