@@ -92,12 +92,17 @@ def test_coarse_stencil_of_a_square_with_a_surface():
 
 
 def test_a_block_with_a_wall_stands_for_one_side():
-    layout = Layout((4, 4))
-    wx, wy = np.ones((4, 4)), np.ones((4, 4))
-    wx[0], wx[3], wy[:, 3] = 0.0, 0.0, 0.0  # a wall between the first two columns of cells
-    A = Stencil.of(layout, (wx.ravel(), wy.ravel()), np.full(16, 4.0))
-    part = layout.grid(mg.connected_part(A, np.ones(16), mg.coarser(layout)))
-    assert (part[0] == 0).all() and (part[1:] == 1).all()
+    layout = Layout((4, 8))
+    wx, wy = np.ones((4, 8)), np.ones((4, 8))
+    wx[0], wx[3], wy[:, 7] = 0.0, 0.0, 0.0  # a wall between the first two columns of cells
+
+    def part():
+        A = Stencil.of(layout, (wx.ravel(), wy.ravel()), np.full(32, 4.0))
+        return layout.grid(mg.connected_part(A, np.ones(32), mg.coarser(layout)))[:, 2:-2]
+
+    assert (part()[1] == 0).all() and (part()[[0, 2, 3]] == 1).all()
+    wy[0] = 0.1  # slivers stand for nothing
+    assert (part()[0] == 0).all() and (part()[1:] == 1).all()
 
 
 @pytest.mark.parametrize("name, n", [("maze2d", 24), ("sphere3d", 12)])

@@ -69,14 +69,13 @@ class Preconditioner:
 
     A: Stencil
     parts: tuple[Array, ...]
-    #: inverse diagonals of the red and of the black unknowns
-    inverse: tuple[Array, Array]
+    #: the inverse diagonal of the unknowns
+    inverse: Array
 
     @classmethod
     def of(cls, A: Stencil, unknown: Array, parts: tuple[Array, ...]) -> Preconditioner:
         """For an operator in the precision of the cycle."""
-        level = finest(A, unknown, unknown)
-        return cls(A, parts, (level.red, level.black))
+        return cls(A, parts, finest(A, unknown, unknown).inverse)
 
     def levels(self, free: Array) -> tuple[FieldLevel, ...]:
         xp = namespace(free)
@@ -88,7 +87,7 @@ class Preconditioner:
         size = peak(r)
         size = xp.where(size > 0, size, xp.ones_like(size))
         mask = xp.astype(free, dtype)
-        top = FieldLevel(self.A, self.inverse[0] * mask, self.inverse[1] * mask, self.parts[0] * mask)
+        top = FieldLevel(self.A, self.inverse * mask, self.parts[0] * mask)
         z = v_cycle((top, *levels[1:]), xp.astype(r * free / size, dtype))
         return xp.astype(z, r.dtype) * size
 

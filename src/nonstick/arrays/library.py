@@ -143,13 +143,13 @@ def to_numpy(x: Array) -> np.ndarray:
     return np.asarray(x)
 
 
-def multiply_add(total: Array, a: Array, b: Array, factor: float = 1.0) -> Array:
+def multiply_add(total: Array, a: Array, b: Array, factor: Any = 1.0) -> Array:
     """total + factor·a·b, in one pass where the library has one."""
     if "torch" in sys.modules and library_of(total) == "torch":
         import torch
 
         return torch.addcmul(total, a, b, value=factor)
-    return total + (factor * a) * b if factor != 1.0 else total + a * b
+    return total + a * b if isinstance(factor, float) and factor == 1.0 else total + (factor * a) * b
 
 
 def stored(x: Array) -> Array:
@@ -162,8 +162,11 @@ def stored(x: Array) -> Array:
 
 
 def repeated(count: int, function: Any, x: Any) -> Any:
-    """function applied `count` times to x; a loop of the device, for JAX, whose compiler takes long for long texts."""
-    if library_of(x if not hasattr(x, "x") else x.x) == "jax":
+    """function applied `count` times to x, a state or a tuple that begins with an array.
+
+    For JAX, whose compiler takes long for long texts, many times are a loop of the device.
+    """
+    if count > 3 and library_of(x[0] if isinstance(x, tuple) else x.x) == "jax":
         import jax
 
         return jax.lax.fori_loop(0, count, lambda _, y: function(y), x)

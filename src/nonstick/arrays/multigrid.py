@@ -11,11 +11,13 @@ the fine one alone. With A = L(w) + diag(e), weights w and row sums e on the fre
 This is the problem discretised again, up to cut cells, so a V-cycle is enough: with Galerkin products, which are too
 stiff for piecewise constants, coarse grids need more visits, and on a GPU every visit costs launches.
 
-Where a wall divides a block, its coarse cell stands for one of the connected parts, the one around the cell of most
-weight. The other cells get no coarse correction; smoothing couples them to cells of their own part that do.
+Where a wall divides a block, its coarse cell stands for one of the connected parts (`connected_part`). The
+other cells get no coarse correction; smoothing couples them to cells of their own part that do.
 
-Smoothing is red-black Gauss–Seidel, red first on the way down and last on the way up, so the cycle is symmetric. A
-colour is a mask on the inverse diagonal, and so is the free set.
+Smoothing is a Chebyshev polynomial of D⁻¹A: a product works for all cells, of which a colour of Gauss–Seidel would use
+half. The cells of a grid have two colours, so eigenvalues are below 2 for every positive definite A, and those that a
+coarse grid does not see begin at 1/d in d dimensions: there is nothing to choose but the degree. The free set is a mask
+on the inverse diagonal.
 """
 
 from __future__ import annotations
@@ -30,17 +32,18 @@ from .stencil import Layout, Stencil
 SMALLEST, LARGEST = 2, 10
 #: cells of a block are one part if they are coupled by more than this part of a cell's mean weight
 WEAK = 0.05
+#: the degree of smoothing
+DEGREE = 3
 #: row sums below this part of the diagonal are rounding
 ROUNDING = 1e-6
 
 
 @dataclass(frozen=True)
 class FieldLevel:
-    """One grid: its operator, inverse diagonals of the free cells of both colours, and a 1 where blocks have a say."""
+    """One grid: its operator, the inverse diagonal of the free cells, and a 1 where blocks have a say."""
 
     A: Stencil
-    red: Array
-    black: Array
+    inverse: Array
     carried: Array
 
 
@@ -148,8 +151,7 @@ def finest(A: Stencil, free: Array, carried: Array) -> FieldLevel:
     xp = namespace(free)
     positive = A.diagonal > 0
     inverse = xp.where(positive, free / xp.where(positive, A.diagonal, xp.ones_like(A.diagonal)), xp.zeros_like(free))
-    red, black = colours(A.layout, free)
-    return FieldLevel(A, inverse * red, inverse * black, carried * free)
+    return FieldLevel(A, inverse, carried * free)
 
 
 def _level_and_below(A: Stencil, free: Array, carried: Array | None) -> tuple[FieldLevel, Stencil | None, Array]:
@@ -191,12 +193,16 @@ def coarse_operator(A: Stencil, inner: Stencil, free: Array, carried: Array, bel
 
 
 def connected_part(A: Stencil, unknown: Array, below: Layout) -> Array:
-    """1 in cells of the connected part that stands for their block: the part around its cell of most weight."""
+    """1 in cells of the connected part that stands for their block.
+
+    It is the part of the first cell that has half of the most weight: so blocks one after the other between parallel
+    walls stand for the same corridor, and slivers stand for nothing.
+    """
     xp, layout = namespace(unknown), A.layout
     sums, zero = A.sums(), xp.zeros_like(unknown)
     most = spread(layout, below, below.flat(over_blocks(layout, sums * unknown, xp.maximum)))
     place = along_axes(layout, unknown, lambda axis, at: 2**axis * (at % 2))
-    place = xp.where((sums * unknown >= most) & (unknown > 0), place + zero, zero + 2.0 ** len(layout.shape))
+    place = xp.where((2 * sums * unknown >= most) & (unknown > 0), place + zero, zero + 2.0 ** len(layout.shape))
     first = spread(layout, below, below.flat(over_blocks(layout, place, xp.minimum)))
     part = xp.astype((place == first) & (unknown > 0), unknown.dtype)
     weak = layout.padded(WEAK / (2 * len(layout.shape)) * sums)
@@ -217,21 +223,28 @@ def connected_part(A: Stencil, unknown: Array, below: Layout) -> Array:
 def v_cycle(levels: tuple[FieldLevel, ...], b: Array, k: int = 0) -> Array:
     """x ≈ A⁻¹ b on the free cells: one cycle from zero, symmetric and positive definite."""
     level = levels[k]
-    A, red, black = level.A, level.red, level.black
-    x = red * b
-    x = _swept(A, b, x, black)
-    if k + 1 < len(levels):
-        layout, below = A.layout, levels[k + 1].A.layout
-        r = level.carried * A.residual(b, x)
-        correction = v_cycle(levels, block_sums(layout, below, r), k + 1)
-        x = multiply_add(x, level.carried, spread(layout, below, correction))
-    else:
-        sweeps = (max(A.layout.shape) + 1) // 2
-        x = repeated(sweeps, lambda x: _swept(A, b, _swept(A, b, x, red), black), x)
-        x = repeated(sweeps, lambda x: _swept(A, b, _swept(A, b, x, black), red), x)
-    return _swept(A, b, _swept(A, b, x, black), red)
+    layout = level.A.layout
+    if k + 1 == len(levels):
+        longest = max(layout.shape)
+        return smoothed(level, b, None, 4 * longest, longest**-2)
+    below, lowest = levels[k + 1].A.layout, 1 / len(layout.shape)
+    x = smoothed(level, b, None, DEGREE, lowest)
+    r = level.carried * level.A.residual(b, x)
+    correction = v_cycle(levels, block_sums(layout, below, r), k + 1)
+    x = multiply_add(x, level.carried, spread(layout, below, correction))
+    return smoothed(level, b, x, DEGREE, lowest)
 
 
-def _swept(A: Stencil, b: Array, x: Array, colour: Array) -> Array:
-    """Half a Gauss–Seidel sweep: the cells of one colour."""
-    return multiply_add(x, colour, A.residual(b, x))
+def smoothed(level: FieldLevel, b: Array, x: Array | None, degree: int, lowest: float) -> Array:
+    """Chebyshev steps for eigenvalues of D⁻¹A from `lowest` to 2; from zero, with one product less, if x is None."""
+    middle, half = 1 + lowest / 2, 1 - lowest / 2
+    step = level.inverse * (b if x is None else level.A.residual(b, x)) * (1 / middle)
+    x = step if x is None else x + step
+
+    def another(state: tuple) -> tuple:
+        x, step, rho = state
+        new = 1 / (2 * middle / half - rho)
+        step = multiply_add(rho * new * step, level.inverse, level.A.residual(b, x), 2 * new / half)
+        return x + step, step, new
+
+    return repeated(degree - 1, another, (x, step, half / middle))[0]

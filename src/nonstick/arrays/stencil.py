@@ -87,11 +87,11 @@ class Stencil:
 
     def residual(self, b: Array, x: Array) -> Array:
         """b - A x"""
-        return multiply_add(b + self.neighbours(x), self.diagonal, x, -1.0)
+        return multiply_add(self.neighbours(x, b), self.diagonal, x, -1.0)
 
-    def neighbours(self, x: Array) -> Array:
-        """sum_f w_f x_n"""
-        layout, total = self.layout, None
+    def neighbours(self, x: Array, total: Array | None = None) -> Array:
+        """sum_f w_f x_n, plus a total that may be there already"""
+        layout = self.layout
         wide = layout.padded(x)
         for axis, stride in enumerate(layout.strides):
             for weight, by in ((self.upper(axis), stride), (self.lower(axis), -stride)):
