@@ -8,7 +8,7 @@ import nonstick
 from nonstick import NonstickError
 from nonstick.compositions import MODES, SAFE
 from nonstick.inverse import CG, Cascade, Lexicographic, Multigrid, NearNull, V, Within
-from nonstick.inverse.multigrid.aggregation.near_null import tentative
+from nonstick.inverse.multigrid.aggregation.smoothed import tentative
 from nonstick.operators.csr import CSROperator
 from nonstick.problem.modes import Modes, rigid_body_modes
 from nonstick.solvers import ActiveSet

@@ -10,8 +10,7 @@ from .krylov.gmres import GMRES
 from .krylov.minres import MINRES
 from .krylov.richardson import Richardson
 from .multigrid.aggregation.coarsening import GIA, Pairwise, TopologyAware
-from .multigrid.aggregation.near_null import NearNull
-from .multigrid.aggregation.smoothed import Smoothed
+from .multigrid.aggregation.smoothed import NearNull, Smoothed
 from .multigrid.algebraic.coarsening import Algebraic
 from .multigrid.cycles import F, Full, K, Resmoothed, V, W
 from .multigrid.faces.box import BoxSweep

@@ -3,78 +3,54 @@
 The matrix of the merged ones is in `_coarse_matrix`.
 """
 
-from ....kernels import inline, serial
+from ....kernels import serial
 from ....kernels._components import _unite
 from ._strength import _strong
 
 
-@inline
-def _note(strongest, i, j, a):
-    """The largest coupling of each unknown; zero for an unknown without couplings."""
-    strongest[i] = max(strongest[i], a)
-    strongest[j] = max(strongest[j], a)
-
-
-@inline
-def _join(root, strongest, block, theta, i, j, a):
-    if block[i] == block[j] and _strong(a, theta, strongest[i], strongest[j]):
-        _unite(root, i, j)
-
-
 @serial
-def _strongest_stencil(strongest, w0, w1, w2, start, offset):
-    """strongest[i] = max |A_ij|, j != i."""
-    strongest[:] = 0.0
+def _links_of_stencil(data, indices, indptr, w0, w1, w2, start, offset):
+    """The couplings of a stencil to later unknowns, as rows of entries; returns their number."""
+    count = 0
     for s in range(start.size - 1):
         xp, yp, zp = offset[s, 1], offset[s, 3], offset[s, 5]
         for t in range(start[s], start[s + 1]):
-            if w0[t] != 0.0:
-                _note(strongest, t, t + xp, abs(w0[t]))
-            if w1[t] != 0.0:
-                _note(strongest, t, t + yp, abs(w1[t]))
-            if w2[t] != 0.0:
-                _note(strongest, t, t + zp, abs(w2[t]))
+            indptr[t] = count
+            for w, o in ((w0[t], xp), (w1[t], yp), (w2[t], zp)):
+                if w != 0.0:
+                    data[count] = w
+                    indices[count] = t + o
+                    count += 1
+    indptr[indptr.size - 1] = count
+    return count
 
 
 @serial
-def _strongest_csr(strongest, data, indices, indptr):
-    """The same over the entries of a matrix."""
+def _strongest(strongest, data, indices, indptr):
+    """strongest[i] = max |A_ij|, j != i; zero for an unknown without couplings."""
     strongest[:] = 0.0
     for i in range(strongest.size):
         for q in range(indptr[i], indptr[i + 1]):
-            if indices[q] > i:
-                _note(strongest, i, indices[q], abs(data[q]))
+            j, a = indices[q], abs(data[q])
+            if j > i:
+                strongest[i] = max(strongest[i], a)
+                strongest[j] = max(strongest[j], a)
 
 
 @serial
-def _join_stencil(root, strongest, block, theta, w0, w1, w2, start, offset):
-    """Unite face neighbours of one block: following root[i] gives the smallest unknown of i's part.
+def _join(root, strongest, block, theta, data, indices, indptr):
+    """Unite neighbours of one block: following root[i] gives the smallest unknown of i's part.
 
     A coupling that is not strong (`_strength`) does not unite them.
     """
     for i in range(root.size):
         root[i] = i
-    for s in range(start.size - 1):
-        xp, yp, zp = offset[s, 1], offset[s, 3], offset[s, 5]
-        for t in range(start[s], start[s + 1]):
-            if w0[t] != 0.0:
-                _join(root, strongest, block, theta, t, t + xp, abs(w0[t]))
-            if w1[t] != 0.0:
-                _join(root, strongest, block, theta, t, t + yp, abs(w1[t]))
-            if w2[t] != 0.0:
-                _join(root, strongest, block, theta, t, t + zp, abs(w2[t]))
-
-
-@serial
-def _join_csr(root, strongest, block, theta, data, indices, indptr):
-    """The same over the entries of a matrix."""
-    for i in range(root.size):
-        root[i] = i
     for i in range(root.size):
         for q in range(indptr[i], indptr[i + 1]):
             j = indices[q]
-            if j > i and data[q] != 0.0:
-                _join(root, strongest, block, theta, i, j, abs(data[q]))
+            near = j > i and data[q] != 0.0 and block[i] == block[j]
+            if near and _strong(abs(data[q]), theta, strongest[i], strongest[j]):
+                _unite(root, i, j)
 
 
 @serial

@@ -192,38 +192,19 @@ MANY = 10
 TOO_MANY = 64
 
 
-@inline
-def _survey(root, links, weakest, outside, i, j, a):
-    p = root[i]
-    q = root[j]
-    if p == q:
-        links[p] += 1
-        weakest[p] = min(weakest[p], a)
-    else:
-        outside[p] += a
-        outside[q] += a
-
-
 @serial
-def _survey_stencil(links, weakest, outside, root, w0, w1, w2, start, offset):
+def _survey(links, weakest, outside, root, data, indices, indptr):
     """Couplings inside each part, the weakest of them, and the sum of those that leave it, at index root."""
-    for s in range(start.size - 1):
-        xp, yp, zp = offset[s, 1], offset[s, 3], offset[s, 5]
-        for t in range(start[s], start[s + 1]):
-            if w0[t] != 0.0:
-                _survey(root, links, weakest, outside, t, t + xp, abs(w0[t]))
-            if w1[t] != 0.0:
-                _survey(root, links, weakest, outside, t, t + yp, abs(w1[t]))
-            if w2[t] != 0.0:
-                _survey(root, links, weakest, outside, t, t + zp, abs(w2[t]))
-
-
-@serial
-def _survey_csr(links, weakest, outside, root, data, indices, indptr):
     for i in range(root.size):
-        for q in range(indptr[i], indptr[i + 1]):
-            if indices[q] > i and data[q] != 0.0:
-                _survey(root, links, weakest, outside, i, indices[q], abs(data[q]))
+        for k in range(indptr[i], indptr[i + 1]):
+            if indices[k] > i and data[k] != 0.0:
+                p, q, a = root[i], root[indices[k]], abs(data[k])
+                if p == q:
+                    links[p] += 1
+                    weakest[p] = min(weakest[p], a)
+                else:
+                    outside[p] += a
+                    outside[q] += a
 
 
 @serial
@@ -248,42 +229,25 @@ def _doubtful(slot, root, links, weakest, outside, cut):
     return count
 
 
-@inline
-def _gather_link(inside, outside, slot, root, place, first, i, j, a):
+@serial
+def _gather(inside, outside, slot, root, place, first, data, indices, indptr):
     """Fill the small dense matrices of doubtful parts, stored one after the other in `inside`."""
-    p = slot[root[i]]
-    q = slot[root[j]]
-    if root[i] == root[j]:
-        if p >= 0:
-            m = first[p + 1, 0] - first[p, 0]
-            inside[first[p, 1] + place[i] * m + place[j]] += a
-            inside[first[p, 1] + place[j] * m + place[i]] += a
-    else:
-        if p >= 0:
-            outside[first[p, 0] + place[i]] += a
-        if q >= 0:
-            outside[first[q, 0] + place[j]] += a
-
-
-@serial
-def _gather_stencil(inside, outside, slot, root, place, first, w0, w1, w2, start, offset):
-    for s in range(start.size - 1):
-        xp, yp, zp = offset[s, 1], offset[s, 3], offset[s, 5]
-        for t in range(start[s], start[s + 1]):
-            if w0[t] != 0.0:
-                _gather_link(inside, outside, slot, root, place, first, t, t + xp, abs(w0[t]))
-            if w1[t] != 0.0:
-                _gather_link(inside, outside, slot, root, place, first, t, t + yp, abs(w1[t]))
-            if w2[t] != 0.0:
-                _gather_link(inside, outside, slot, root, place, first, t, t + zp, abs(w2[t]))
-
-
-@serial
-def _gather_csr(inside, outside, slot, root, place, first, data, indices, indptr):
     for i in range(root.size):
-        for q in range(indptr[i], indptr[i + 1]):
-            if indices[q] > i and data[q] != 0.0:
-                _gather_link(inside, outside, slot, root, place, first, i, indices[q], abs(data[q]))
+        for k in range(indptr[i], indptr[i + 1]):
+            if indices[k] <= i or data[k] == 0.0:
+                continue
+            j, a = indices[k], abs(data[k])
+            p, q = slot[root[i]], slot[root[j]]
+            if root[i] == root[j]:
+                if p >= 0:
+                    m = first[p + 1, 0] - first[p, 0]
+                    inside[first[p, 1] + place[i] * m + place[j]] += a
+                    inside[first[p, 1] + place[j] * m + place[i]] += a
+            else:
+                if p >= 0:
+                    outside[first[p, 0] + place[i]] += a
+                if q >= 0:
+                    outside[first[q, 0] + place[j]] += a
 
 
 @serial

@@ -7,8 +7,7 @@ weakly, and forms `scale PᵀFAFP`. The pattern of that matrix is found once, an
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from typing import ClassVar
+from functools import cached_property
 
 import numpy as np
 
@@ -27,21 +26,22 @@ class Couplings(ABC):
     n: int
     entries: tuple
     dtype: np.dtype
-    _strongest: ClassVar[Callable[..., None]]
-    _join: ClassVar[Callable[..., None]]
-    _survey: ClassVar[Callable[..., None]]
-    _gather: ClassVar[Callable[..., None]]
+
+    @property
+    @abstractmethod
+    def links(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The couplings as rows of entries, of which those to later unknowns are looked at."""
 
     def strongest(self) -> np.ndarray:
         """The largest coupling of each unknown; zero for an unknown without couplings."""
         out = np.empty(self.n, self.dtype)
-        type(self)._strongest(out, *self.entries)
+        merging._strongest(out, *self.links)
         return out
 
     def join(self, strongest: np.ndarray, block: np.ndarray, theta: float) -> np.ndarray:
         """Merge unknowns that are strongly coupled inside a block; returns the first unknown of each one's part."""
         root = np.empty(self.n, np.int32)
-        type(self)._join(root, strongest, block, theta, *self.entries)
+        merging._join(root, strongest, block, theta, *self.links)
         _flatten(root)
         return root
 
@@ -49,7 +49,7 @@ class Couplings(ABC):
         """Cut parts that are held together too weakly (`_strength`)."""
         n = self.n
         links, weakest, outside = np.zeros(n, np.int32), np.full(n, np.inf), np.zeros(n)
-        type(self)._survey(links, weakest, outside, root, *self.entries)
+        strength._survey(links, weakest, outside, root, *self.links)
         slot = np.empty(n, np.int32)
         count = strength._doubtful(slot, root, links, weakest, outside, cut)
         if count == 0:
@@ -59,7 +59,7 @@ class Couplings(ABC):
         first = np.empty((count + 1, 2), np.int64)
         strength._members(member, place, first, slot, root, links)
         inside, rim = np.zeros(first[-1, 1]), np.zeros(first[-1, 0])
-        type(self)._gather(inside, rim, slot, root, place, first, *self.entries)
+        strength._gather(inside, rim, slot, root, place, first, *self.links)
         strength._split_parts(root, member, first, inside, rim, cut)
         _flatten(root)
 
@@ -75,13 +75,17 @@ class Couplings(ABC):
 class StencilCouplings(Couplings):
     """Of a seven-point matrix on a row layout; aggregates that lie inside `groups` of rows are filled in parallel."""
 
-    _strongest, _join = merging._strongest_stencil, merging._join_stencil
-    _survey, _gather = strength._survey_stencil, strength._gather_stencil
-
     def __init__(self, rows: Rows, weights, groups: np.ndarray | None = None):
         self.n, self.dtype = rows.n, weights[0].dtype
         self.entries = (*weights, rows.start, rows.offset)
         self.groups = one_group(rows) if groups is None else groups
+
+    @cached_property
+    def links(self):
+        data, indices = np.empty(3 * self.n, self.dtype), np.empty(3 * self.n, np.int32)
+        indptr = np.empty(self.n + 1, np.int32)
+        count = merging._links_of_stencil(data, indices, indptr, *self.entries)
+        return data[:count], indices[:count], indptr
 
     def graph(self, slot, over_i, over_j, parent):
         return kernels._graph_of_stencil(slot, over_i, over_j, parent, *self.entries)
@@ -99,13 +103,14 @@ class StencilCouplings(Couplings):
 class MatrixCouplings(Couplings):
     """Of a matrix in CSR form; `sign` times its entries are weights."""
 
-    _strongest, _join = merging._strongest_csr, merging._join_csr
-    _survey, _gather = strength._survey_csr, strength._gather_csr
-
     def __init__(self, data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, sign: float):
         self.n, self.dtype = indptr.size - 1, data.dtype
         self.entries = data, indices, indptr
         self.sign = data.dtype.type(sign)
+
+    @property
+    def links(self):
+        return self.entries
 
     def graph(self, slot, over_i, over_j, parent):
         return kernels._graph_of_csr(slot, over_i, over_j, parent, *self.entries[1:])

@@ -152,7 +152,7 @@ class Aggregates:
         self.set_matrix(matrix, scale)
         root, _ = strong_parts(rows, groups, matrix[:3], rule.theta, largest)
         if rule.cut:
-            self.couplings.cut(root, rule.cut)
+            StencilCouplings(rows, matrix[:3]).cut(root, rule.cut)
         roots = np.flatnonzero(root == np.arange(root.size))
         blocks = np.stack(np.unravel_index(rows.cells[roots], rows.shape), axis=1) >> 1
         self.parent = number_parts(root, roots, (sum(blocks.T) & 1).astype(np.int8))
