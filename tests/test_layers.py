@@ -89,7 +89,7 @@ def test_imports_point_one_way(name, package, path):
         assert LAYERS.index(target) <= LAYERS.index(own), f"nonstick.{name}:{line} imports nonstick.{target}"
 
 
-HEAVY = ("numpy", "scipy", "numba", "matplotlib", "skimage", "PIL", "concurrent.futures", "multiprocessing")
+HEAVY = ("numpy", "scipy", "numba", "matplotlib", "PIL", "concurrent.futures", "multiprocessing")
 LAZY = {
     "import": "import nonstick",
     "version": "import nonstick; nonstick.__version__",

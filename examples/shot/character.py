@@ -4,10 +4,10 @@ It stands on y = 0, 0.42 m tall. Made as a smooth union of balls and capsules, s
 """
 
 import sys
-from pathlib import Path
 
 import numpy as np
-from skimage.measure import marching_cubes
+
+from nonstick.files.formats import mesh, obj
 
 #: centre line (start, end) and radius of every part, in metres
 PARTS = [
@@ -39,17 +39,14 @@ def distance(x, y, z):
 
 
 def main(path="character.obj", n=72):
-    """Write the mesh with about n samples over its height; returns vertices and faces."""
+    """Write the mesh with about n samples over its height; returns it."""
     h = 0.46 / n
     axes = [np.arange(low, high, h) for low, high in ((-0.24, 0.24), (-0.05, 0.47), (-0.12, 0.15))]
     phi = distance(*np.meshgrid(*axes, indexing="ij", sparse=True))
-    vertices, faces, _, _ = marching_cubes(phi, 0.0, spacing=(h, h, h))
-    vertices = vertices + [a[0] for a in axes]
-    vertices[:, 1] -= vertices[:, 1].min()
-    lines = ["o character"] + [f"v {x:.9g} {y:.9g} {z:.9g}" for x, y, z in vertices]
-    lines += [f"f {a} {b} {c}" for a, b, c in faces + 1]
-    Path(path).write_text("\n".join(lines) + "\n", encoding="utf-8")
-    return vertices, faces
+    made = mesh.of_level_set(phi, h, [a[0] for a in axes])
+    made.vertices[:, 1] -= made.vertices[:, 1].min()
+    obj.write(path, made, "character")
+    return made
 
 
 if __name__ == "__main__":

@@ -130,7 +130,6 @@ def scene():
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
-    pytest.importorskip("skimage")
     pytest.importorskip("imageio_ffmpeg")
     path = tmp_path_factory.mktemp("run") / "run"
     run(scene(), path)

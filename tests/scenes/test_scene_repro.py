@@ -52,7 +52,6 @@ def test_run_refuses_what_check_refuses(tmp_path):
 
 
 def test_two_bodies_have_two_files(tmp_path):
-    pytest.importorskip("skimage")
     run(Scene.load(REPRO / "bn.toml"), tmp_path / "run")
     assert sorted(f.name for f in (tmp_path / "run" / "bodies").iterdir()) == ["ball-1-2.obj", "ball-1.obj"]
 

@@ -14,7 +14,7 @@ from ..errors import NonstickError
 #: extra: what it is for, and the names its packages are imported by
 EXTRAS: dict[str, tuple[str, tuple[str, ...]]] = {
     "pictures": ("movies, pictures and plots", ("imageio_ffmpeg", "matplotlib", "PIL")),
-    "mesh": ("triangle meshes and surfaces of bodies", ("trimesh", "igl", "skimage", "networkx")),
+    "mesh": ("triangle meshes", ("trimesh", "igl", "networkx")),
     "usd": ("export of USD files", ("pxr",)),
     "surface": ("liquid surfaces by splashsurf", ("pysplashsurf",)),
     "cluster": ("sweeps on a Dask cluster", ("distributed",)),

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from nonstick import NonstickError, Scene, export
-from nonstick.files.formats.mesh import read_obj
 from nonstick.files.formats.shot import Shot
 from nonstick.sim.run.loop import run
 
@@ -32,9 +31,6 @@ def test_files_stay_in_their_folder_whatever_the_name(made, tmp_path):
 @pytest.mark.parametrize(
     ("entry", "sentence"),
     [
-        ({"surface": "../../secret.obj"}, "outside of the run"),
-        ({"surface": "/etc/passwd"}, "outside of the run"),
-        ({"surface": 3}, "damaged"),
         ({"centre": [1.0]}, "damaged"),
         ({"centre": "here"}, "damaged"),
     ],
@@ -67,20 +63,9 @@ def test_a_frame_of_other_numbers_is_damaged(made, name, value):
         export(made, "usd")
 
 
-def test_a_mesh_whose_corners_are_missing(tmp_path):
-    file = tmp_path / "a.obj"
-    for face in ("f 1 2 9", "f 0 1 2", "l 1 9"):
-        file.write_text(f"v 0 0 0\nv 1 0 0\nv 0 1 0\n{face}\n")
-        with pytest.raises(NonstickError, match="a corner that is not there"):
-            read_obj(file)
-
-
-def test_a_body_whose_surface_was_not_written_is_exported_all_the_same(made):
-    """A run without scikit-image writes no surfaces."""
-    written = Shot(made).bodies[0].mesh
+@pytest.mark.parametrize("surface", [None, "../../secret.obj", 3])
+def test_the_surface_of_a_body_comes_from_its_shape_and_not_from_a_file(made, surface):
+    """Runs of older versions may have no surfaces, or outlines."""
     table = made / "bodies.json"
-    table.write_text(json.dumps([json.loads(table.read_text())[0] | {"surface": None}]))
-    found = Shot(made).bodies[0].mesh
-    for end in (np.min, np.max):
-        np.testing.assert_allclose(end(found.vertices, axis=0), end(written.vertices, axis=0), atol=0.003)
-    assert export(made, ["usd", "vtk", "ply"])
+    table.write_text(json.dumps([json.loads(table.read_text())[0] | {"surface": surface}]))
+    assert len(Shot(made).bodies[0].mesh.faces) and export(made, ["usd", "vtk", "ply"])

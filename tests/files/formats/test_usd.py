@@ -117,12 +117,6 @@ def test_what_to_install_is_said(monkeypatch):
         usd.require()
 
 
-def test_rows_in_another_order():
-    rng = np.random.default_rng(0)
-    x, order = rng.normal(size=(50, 3)).astype(np.float32), rng.permutation(50)[:40].astype(np.int32)
-    assert np.array_equal(usd._ordered(x, order), x[order])
-
-
 def test_particles_that_are_born_have_velocities(tmp_path, pxr):
     from pxr import Usd, UsdGeom
 

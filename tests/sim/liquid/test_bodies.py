@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from nonstick import NonstickError, Scene, Simulation
-from nonstick.files.body_files import surface
+from nonstick.files.formats.mesh import of_body
 from nonstick.pictures.render import plane as flat
 from nonstick.pictures.render import space
 from nonstick.pictures.render.scenery import Scenery
@@ -123,7 +123,7 @@ def test_frames_and_files_hold_transforms(pool):
     assert float(rows[-2]["x"]) == frame["body_centre"][0, 0]  # to the last bit
     about = json.loads((pool / "bodies.json").read_text())
     assert about[0]["mass"] == pytest.approx(25.0) and about[1]["prescribed"]
-    assert (pool / about[0]["surface"]).read_text().startswith("o crate\nv ")
+    assert (pool / about[0]["surface"]).read_text().startswith("# metres, y up\no crate\nv ")
     stats = list(csv.DictReader((pool / "stats.csv").read_text().splitlines()))
     assert float(stats[-1]["body_kinetic"]) > 0 and "body_contacts" in stats[-1]
 
@@ -163,14 +163,12 @@ def test_surfaces_enclose_the_volume():
     text = POOL.replace("[1.0, 1.0]", "[1.0, 1.0, 1.0]").replace("[1.0, 0.4]", "[1.0, 0.4, 1.0]")
     text = text.replace("[0.0, 0.0]", "[0.0, 0.0, 0.0]").replace("[0.2, 0.3]", "[0.2, 0.3, 0.3]")
     body = make(Scene.from_text(text.replace("[0.45, 0.5]", "[0.45, 0.5, 0.6]")))[0]
-    vertices, faces = surface(body)
-    a, b, c = np.moveaxis(vertices[faces], 1, 0)
-    assert np.einsum("ij,ij->i", a, np.cross(b, c)).sum() / 6 == pytest.approx(body.volume, rel=0.02)
+    mesh = of_body(body.shape, body.origin)
+    assert mesh.volume() == pytest.approx(body.volume, rel=0.02) and mesh.open_edges() == 0
     flat_body = make(Scene.from_text(POOL))[0]
-    vertices, pieces = surface(flat_body)
-    one, two = vertices[pieces[:, 0]], vertices[pieces[:, 1]]
-    area = 0.5 * abs((one[:, 0] * two[:, 1] - one[:, 1] * two[:, 0]).sum())
-    assert area == pytest.approx(flat_body.volume, rel=0.02)
+    flat_mesh = of_body(flat_body.shape, flat_body.origin)
+    a, b, c = np.moveaxis(flat_mesh.vertices[flat_mesh.faces].astype(float), 1, 0)
+    assert 0.5 * np.cross(b - a, c - a)[:, 2].sum() == pytest.approx(flat_body.volume, rel=0.02)
 
 
 @pytest.mark.parametrize("track", ["particles", "grid"])

@@ -1,16 +1,13 @@
-"""Triangle meshes: of a level set, of a shape of a scene, from a file; what every mesh format writes."""
+"""Triangle meshes: of a level set, of a shape of a scene; what every mesh format writes."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
 
 import numpy as np
 
-from ...core.guarded import read_text
-from ...errors import NonstickError
 from ...grid.shapes import Shape
 from ...kernels import serial
 from ._cubes import extract
@@ -115,16 +112,19 @@ def _add_normals(out, x, faces):
             out[v, 1] = 1.0
 
 
-def of_level_set(phi: np.ndarray, h: float, corner: Sequence[float], tiny: float | None = None) -> TriangleMesh:
+def of_level_set(
+    phi: np.ndarray, h: float | np.ndarray, corner: Sequence[float], tiny: float | None = None
+) -> TriangleMesh:
     """The surface φ = 0 of samples `[i, j, k]` a distance h apart; the first sample lies at `corner`.
 
-    No |φ| counts as smaller than `tiny` (default: 1e-4 h), because samples at zero would give triangles without area.
+    h is one distance, or one for each axis. No |φ| counts as smaller than `tiny` (default: 1e-4 h), because samples at
+    zero would give triangles without area.
     """
-    x, faces = extract(np.ascontiguousarray(phi, np.float32), 1e-4 * h if tiny is None else tiny)
-    return TriangleMesh(x * np.float32(h) + np.asarray(corner, np.float32), faces)
+    x, faces = extract(np.ascontiguousarray(phi, np.float32), 1e-4 * float(np.min(h)) if tiny is None else tiny)
+    return TriangleMesh(x * np.asarray(h, np.float32) + np.asarray(corner, np.float32), faces)
 
 
-def of_plane(phi: np.ndarray, h: float, corner: Sequence[float], tiny: float = 1e-12) -> TriangleMesh:
+def of_plane(phi: np.ndarray, h: float | np.ndarray, corner: Sequence[float], tiny: float = 1e-12) -> TriangleMesh:
     """The region φ < 0 of samples `[i, j]` as flat triangles at z = 0, cut where φ is zero."""
     nx, ny = phi.shape
     number = np.arange(nx * ny).reshape(nx, ny)
@@ -160,36 +160,30 @@ def of_plane(phi: np.ndarray, h: float, corner: Sequence[float], tiny: float = 1
     return TriangleMesh(vertices, faces.reshape(-1, 3).astype(np.int32))
 
 
-def of_shape(shape: Shape, low: np.ndarray, high: np.ndarray, h: float) -> TriangleMesh:
-    """The surface of a shape in the box from `low` to `high`, from samples a distance h apart."""
+def of_shape(shape: Shape, low: np.ndarray, high: np.ndarray, h: float | np.ndarray) -> TriangleMesh:
+    """The surface of a shape in the box from `low` to `high`, from samples a distance h apart; see `of_level_set`."""
     own = shape.triangles()
     if own is not None:
         return TriangleMesh(own[0].astype(np.float32), own[1].astype(np.int32))
-    axes = [a - 1.5 * h + h * np.arange(int(np.ceil((b - a) / h)) + 4) for a, b in zip(low, high)]
+    steps = np.broadcast_to(h, len(low))
+    axes = [a - 1.5 * s + s * np.arange(int(np.ceil((b - a) / s)) + 4) for a, b, s in zip(low, high, steps)]
     points = tuple(np.meshgrid(*axes, indexing="ij", sparse=True))
     phi = shape.sample(points, np.float32)
     for axis in range(len(axes)):  # what goes on beyond the box is cut, so that the mesh is closed
         for end in (0, -1):
             rim = phi[(slice(None),) * axis + (end,)]
-            np.maximum(rim, np.float32(0.5 * h), out=rim)
+            np.maximum(rim, np.float32(0.5 * steps.min()), out=rim)
     corner = [a[0] for a in axes]
     return of_level_set(phi, h, corner) if len(axes) == 3 else of_plane(phi, h, corner)
 
 
-def read_obj(path: Path) -> TriangleMesh:
-    """The triangles of a Wavefront file that a run wrote (`bodies/NAME.obj`); outlines of 2D bodies become fans."""
-    try:
-        words = [line.split() for line in read_text(path).splitlines() if line[:2] in ("v ", "f ", "l ")]
-        vertices = np.array([w[1:4] for w in words if w[0] == "v"], np.float32).reshape(-1, 3)
-        faces = np.array([w[1:4] for w in words if w[0] == "f"], np.int64).reshape(-1, 3) - 1
-        lines = np.array([w[1:3] for w in words if w[0] == "l"], np.int64).reshape(-1, 2) - 1
-    except (OSError, ValueError) as error:
-        raise NonstickError(f"{path} cannot be read as a mesh: {error}") from None
-    for corners in (faces, lines):
-        if corners.size and (corners.min() < 0 or corners.max() >= len(vertices)):
-            raise NonstickError(f"{path} cannot be read as a mesh: it names a corner that is not there")
-    if len(lines):
-        middle = vertices.mean(axis=0, keepdims=True)
-        fan = np.column_stack([lines, np.full(len(lines), len(vertices))])
-        return TriangleMesh(np.concatenate([vertices, middle]).astype(np.float32), fan.astype(np.int32))
-    return TriangleMesh(vertices, faces.astype(np.int32))
+#: samples of a body along its longest side
+FINE = {2: 256, 3: 64}
+
+
+def of_body(shape: Shape, centre: np.ndarray) -> TriangleMesh:
+    """The surface of a body about its centre of mass; nothing if the body is thinner than its samples."""
+    low, high = shape.bounds(len(centre))
+    side = high - low
+    mesh = of_shape(shape, low, high, np.minimum(side.max() / FINE[len(centre)], side / 8))  # a thin plate across too
+    return mesh.with_(vertices=mesh.vertices - np.pad(centre, (0, 3 - len(centre))).astype(np.float32))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -16,15 +15,15 @@ from ...bodies import rotation
 from ...bodies.motion import Prescribed
 from ...core.guarded import read_bytes
 from ...core.palette import PAINTS, SOLID
-from ...errors import NonstickError, brief
+from ...errors import NonstickError
 from ...grid.mac import Grid
 from ...grid.shapes import Box, Complement, Shape
 from ...grid.shapes.combined import Posed
 from ...scenes.geometry import build
 from ..atomic import safe_name
 from ..rundir import RunDirectory
-from .frame import Frame, in_space
-from .mesh import TriangleMesh, of_shape, read_obj
+from .frame import Frame
+from .mesh import TriangleMesh, of_body, of_shape
 
 #: distance where there is no wall, in cells
 FAR = 1e3
@@ -209,15 +208,9 @@ class Shot:
             raise NonstickError(f"{table} is damaged: {error!r}") from None
 
     def _body(self, k: int, entry: dict, shape: Shape) -> RunSolid:
-        """A body from its entry of bodies.json; a run without scikit-image wrote no surface, so it is made here."""
+        """A body from its entry of bodies.json."""
         centre = np.array(entry["centre"], float).reshape(self.dimension)
-        if entry["surface"] is not None:
-            mesh = read_obj(self._inside(entry["surface"]))
-        else:
-            low, high = shape.bounds(self.dimension)
-            mesh = of_shape(shape, low, high, float(max(high - low)) / FINEST)
-            mesh = mesh.with_(vertices=mesh.vertices - in_space(centre).astype(np.float32))
-        return RunSolid(str(entry["name"]), shape, lambda: mesh, centre, body=k)
+        return RunSolid(str(entry["name"]), shape, partial(of_body, shape, centre), centre, body=k)
 
     @property
     def solids(self) -> list[RunSolid]:
@@ -228,13 +221,6 @@ class Shot:
     def moves(self) -> bool:
         """Whether a wall or a body can be elsewhere in another frame."""
         return any(solid.moves for solid in self.solids)
-
-    def _inside(self, name: str) -> Path:
-        """A file of the run that another file names."""
-        path = self.run.path / name
-        if not Path(os.path.abspath(path)).is_relative_to(os.path.abspath(self.run.path)):
-            raise NonstickError(f"{self.run.path / 'bodies.json'} names the file {brief(name)} outside of the run")
-        return path
 
     def solid(
         self,

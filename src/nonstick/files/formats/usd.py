@@ -21,7 +21,6 @@ import numpy as np
 
 from ...core.optional import need
 from ...core.palette import WATER
-from ...kernels import parallel, prange
 from .frame import Frame, in_space
 from .mesh import TriangleMesh, bounds
 from .shot import RunSolid, Shot
@@ -139,20 +138,6 @@ def _group(maker: _Maker, group: str, solids: Sequence[RunSolid]) -> list[Any]:
     return out
 
 
-def _ordered(vectors: np.ndarray, order: np.ndarray) -> np.ndarray:
-    """Rows (n, 3) in another order, float32; `vectors[order]` takes three times as long."""
-    out = np.empty((len(order), 3), np.float32)
-    _gather(out, vectors, order)
-    return out
-
-
-@parallel
-def _gather(out, values, order):
-    for p in prange(len(order)):
-        q = order[p]
-        out[p, 0], out[p, 1], out[p, 2] = values[q, 0], values[q, 1], values[q, 2]
-
-
 def _matrix(Gf, four: np.ndarray):
     """A matrix that acts on columns, as USD has it: for rows."""
     return Gf.Matrix4d(*four.T.ravel().tolist())
@@ -200,11 +185,11 @@ class _Maker:
         # In the order of their ids, particles keep their places from frame to frame, and the ids take little room.
         order = frame.by_id
         x = in_space(frame.arrays["position"])
-        prim.CreatePointsAttr().Set(self._vectors(_ordered(x, order)), when)
+        prim.CreatePointsAttr().Set(self._vectors(x.take(order, axis=0)), when)
         prim.CreateIdsAttr().Set(self.Vt.Int64Array.FromNumpy(frame.ids.take(order).astype(np.int64)), when)
         velocity, thick = frame.get("velocity"), frame.get("viscosity")
         if velocity is not None and changing:
-            prim.CreateVelocitiesAttr().Set(self._vectors(_ordered(in_space(velocity), order)), when)
+            prim.CreateVelocitiesAttr().Set(self._vectors(in_space(velocity).take(order, axis=0)), when)
         if thick is not None:
             api = self.UsdGeom.PrimvarsAPI(prim)
             var = api.CreatePrimvar("viscosity", self.Sdf.ValueTypeNames.FloatArray, self.UsdGeom.Tokens.vertex)

@@ -12,8 +12,6 @@ from xml.sax.saxutils import quoteattr
 
 import numpy as np
 
-from ...kernels import parallel, prange
-
 _TYPES = {"f4": "Float32", "f8": "Float64", "i4": "Int32", "i8": "Int64", "u1": "UInt8", "u4": "UInt32"}
 
 
@@ -91,23 +89,7 @@ def write_image(
 
 def _x_fastest(values: np.ndarray, rank: int) -> np.ndarray:
     """Values `[i, j, k(, component)]` as `[k, j, i(, component)]`, in memory too."""
-    order = (*reversed(range(rank)), *range(rank, values.ndim))
-    if rank == 2 or values.dtype != np.float32:
-        return values.transpose(order)
-    out = np.empty([values.shape[a] for a in order], np.float32)
-    _flip(out.reshape(*out.shape[:3], -1), values[..., None] if values.ndim == 3 else values)
-    return out
-
-
-@parallel
-def _flip(out, values):
-    """[k, j, i, component] from [i, j, k, component]; a plane j at a time, which a cache can hold."""
-    nx, ny, nz, d = values.shape
-    for j in prange(ny):
-        for i in range(nx):
-            for k in range(nz):
-                for a in range(d):
-                    out[k, j, i, a] = values[i, j, k, a]
+    return np.ascontiguousarray(values.transpose(*reversed(range(rank)), *range(rank, values.ndim)))
 
 
 def write_poly(

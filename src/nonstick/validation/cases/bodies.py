@@ -11,7 +11,7 @@ import numpy as np
 from ...bodies import rotation
 from ...discretise.coupling import Body
 from ...discretise.pressure import PressureProblem
-from ...files.body_files import surface as skin
+from ...files.formats.mesh import of_body
 from ...files.rundir import RunDirectory
 from ...grid.mac import Grid
 from ...grid.shapes import Box
@@ -39,7 +39,7 @@ def story(path: str | Path) -> dict[str, Any]:
     scene = Scene.load(opened.path / "scene.toml")
     scene.folder = Path(opened.meta().get("folder", "."))
     bodies = make(scene)
-    skins = [skin(b)[0] for b in bodies]
+    skins = [of_body(b.shape, b.origin).vertices[:, : b.d] for b in bodies]
     told: list[dict[str, Any]] = [
         {"name": b.name, "density": b.density, "floor at frame": None, "rose to": 0.0} for b in bodies
     ]
