@@ -71,17 +71,23 @@ class _Record:
         #: spent on solving again
         self.seconds = 0.0
         self.stage = simulation.liquid.projection
-        self._before = self.stage.pressure.copy(), self.stage.active.copy()
+        self._before = self._now()
         simulation.liquid.observer = self
+
+    def _now(self) -> tuple:
+        """The box that the fields cover, the pressure and the contact set."""
+        return self.stage.solids.partition.held.three(), self.stage.pressure.copy(), self.stage.active.copy()
 
     def projected(self, outcome, masses) -> None:
         self.steps += 1
         if self.steps % self.every == 0:
             began = time.perf_counter()
-            before, contact = (array.reshape(outcome.problem.shape) for array in self._before)
+            box, *fields = self._before
+            new = self._now()[0]
+            before, contact = (box.moved(array, new).reshape(outcome.problem.shape) for array in fields)
             self._compare(outcome.problem, before, contact)
             self.seconds += time.perf_counter() - began
-        self._before = self.stage.pressure.copy(), self.stage.active.copy()
+        self._before = self._now()
 
     def moving(self, flow) -> None:
         """The motion is not looked at."""

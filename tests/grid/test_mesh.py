@@ -24,7 +24,7 @@ def test_mesh_is_a_signed_distance_and_a_solid(tmp_path):
     simulation = Simulation(Scene.load(scene))
     for _ in range(15):
         simulation.next_frame()
-    distance = np.linalg.norm(simulation.liquid.tracker.cloud.x * simulation.scene.dx - 1.0, axis=0)
+    distance = np.linalg.norm(simulation.liquid.tracker.x * simulation.scene.dx - 1.0, axis=0)
     assert distance.min() > 0.45
 
 

@@ -18,6 +18,7 @@ from ..discretise.pressure import PressureProblem
 from ..discretise.viscosity import ViscosityProblem, ViscousBox
 from ..discretise.viscosity_bodies import ViscosityWithBodies
 from ..discretise.viscosity_fields import fluid_faces
+from ..grid.box import IndexBox
 from ..grid.shapes.maze import doors
 from ..inverse.krylov.cg import CG
 from ..operators.base import Operator
@@ -246,14 +247,17 @@ def snapshots(scene: str, n: int, frames: int, **keys: Any) -> Iterator[Snapshot
     `keys` change the scene, e.g. `walls.pressure`.
     """
     simulation = Simulation(Scene.load(scene, {"domain.resolution": n, **keys}))
-    last: np.ndarray | None = None
+    liquid = simulation.liquid
+    #: the contact set of the last substep, and the box of cells that it covers
+    last: tuple[IndexBox, np.ndarray] | None = None
     found: list[Snapshot] = []
 
     def watch(problem: PressureProblem) -> None:
         nonlocal last
-        active = None if last is None else problem.rows.from_grid(last)
+        box = liquid.partition.held.three()
+        active = None if last is None else problem.rows.from_grid(last[0].moved(last[1], box))
         found.append(Snapshot(problem, active, simulation.frame + 1, len(found)))
-        last = simulation.liquid.projection.active
+        last = box, liquid.projection.active
 
     watch_problems(simulation, watch)
     return _frame_by_frame(simulation, frames, found)

@@ -88,6 +88,18 @@ class IndexBox:
         extra = 3 - len(self.low)
         return IndexBox((0,) * extra + self.low, (1,) * extra + self.high)
 
+    def moved(self, values: np.ndarray, to: IndexBox, outside: float = 0.0) -> np.ndarray:
+        """A field over cells, faces or nodes of this box as one over another box, with one value where it was not."""
+        more = [m - n for m, n in zip(values.shape, self.shape)]
+        out = np.full(tuple(n + k for n, k in zip(to.shape, more)), outside, values.dtype)
+        both = self.intersection(to)
+        if both.size:
+            here, there = (
+                tuple(slice(s.start, s.stop + k) for s, k in zip(both.within(box), more)) for box in (self, to)
+            )
+            out[there] = values[here]
+        return out
+
     def part(self, values: np.ndarray, grid: Sequence[int]) -> np.ndarray:
         """A view of a field over cells, faces, edges or nodes of a grid of this shape: those of the box."""
         return values[tuple(slice(l, h + m - n) for l, h, n, m in zip(self.low, self.high, grid, values.shape))]

@@ -5,7 +5,8 @@ processes: ghost layers. At their outer side, where the grid goes on, kernels se
 What they compute next to it is wrong, one layer further with every value they read from a neighbour. So ghosts are
 filled again, from the processes that own them, before the error comes to cells that count.
 
-One process has the whole grid and no ghosts: it does the same, at no cost and without changing a bit.
+One process has the whole grid and no ghosts: it does the same, at no cost and without changing a bit. It may hold fewer
+cells than it owns (`hold`): a box around what happens, and nothing happens elsewhere.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ..grid.box import IndexBox
 from ..grid.faces import FaceField
 from ..grid.mac import SubGrid
 from ..grid.masks import connected_parts
@@ -42,7 +44,7 @@ class Partition:
     grid : SubGrid
         The cells of this process, ghosts included.
     own_box, held : IndexBox
-        The own cells in the whole grid, and these with the ghosts.
+        The own cells in the whole grid, and the cells that arrays hold: these with the ghosts, or the active box.
     cell_halo, face_halos
         The ghost layers of arrays over cells, and over the faces of each axis.
     depth : int
@@ -64,6 +66,7 @@ class Partition:
         self._nodes = Halo(comm, boxes, width, (1,) * d)
         self.own_box, self.held = boxes[comm.rank], self.cell_halo.held
         self.grid = SubGrid(self.held.shape, dx, first=self.held.low)
+        self.dx = dx
         self._only = (np.zeros(0), np.zeros(0))
 
     @classmethod
@@ -75,6 +78,26 @@ class Partition:
     def shared(self) -> bool:
         """True if other processes have parts of the grid."""
         return self.comm.size > 1
+
+    # -- the active box -------------------------------------------------------------------------------
+
+    def hold(self, box: IndexBox) -> None:
+        """Hold the cells of this box from now on; one process alone."""
+        self.held = box
+        self.grid = SubGrid(box.shape, self.dx, first=box.low)
+
+    @property
+    def holds_all(self) -> bool:
+        """True if arrays hold all own cells."""
+        return self.shared or self.held == self.own_box
+
+    def over_own(self, cells: np.ndarray, outside: float = 0.0) -> np.ndarray:
+        """A field over own cells, in the user's dimension, which has one value where none are held."""
+        if self.holds_all:
+            return self.own(cells)
+        out = np.full(self.own_box.shape, outside, cells.dtype)
+        out[self.held.slices] = cells
+        return out
 
     # -- own cells and faces --------------------------------------------------------------------------
 

@@ -25,13 +25,13 @@ def test_a_piston_lifts_the_water_and_loses_none(tilt):
     simulation, rows = simulate(piston, 60)
     assert max(abs(r["volume_error"]) for r in rows) < 0.005
     # half a metre deep over 0.87 m at first, over 0.72 m at last; were the sides of the domain to move along, no higher
-    height = np.quantile(simulation.liquid.tracker.cloud.x[2], 0.98)
+    height = np.quantile(simulation.liquid.tracker.x[2], 0.98)
     assert height > 0.5 * 24 * 0.87 / 0.72 - 0.5
-    x = simulation.liquid.tracker.cloud.x[1]
+    x = simulation.liquid.tracker.x[1]
     crowd = np.histogram(x, bins=np.arange(9, 25))[0]
     assert crowd.max() < 1.25 * np.median(crowd)  # none squeezed against the far side
     inside = simulation.liquid.solids.list[0]
-    points = simulation.liquid.tracker.points(simulation.liquid.tracker.cloud.x)
+    points = simulation.liquid.tracker.points()
     assert np.asarray(simulation.liquid.solids.placed(inside)(*points)).min() > -0.2 / 24
 
 

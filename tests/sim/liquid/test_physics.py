@@ -59,7 +59,7 @@ def test_energy_and_volume_of_a_splash(transfer):
         assert abs(rows[-1]["volume_error"]) < 0.01
         assert rows[-1]["kinetic"] + rows[-1]["potential"] < last + 0.001 * begin
         last = rows[-1]["kinetic"] + rows[-1]["potential"]
-    inside = np.hypot(*(simulation.liquid.tracker.cloud.x[1:] * scene.dx - 1.0))
+    inside = np.hypot(*(simulation.liquid.tracker.x[1:] * scene.dx - 1.0))
     assert inside.max() < 0.9 + 0.05 * scene.dx
 
 
@@ -83,10 +83,10 @@ def test_every_kind_of_wall_runs(walls):
 def test_free_fall_is_exact():
     scene = Scene.load("ball-box", {"domain.resolution": 16, "liquid.0.velocity": [0.0, 0.0, 0.0]})
     simulation = Simulation(scene)
-    start = simulation.liquid.tracker.cloud.x.mean(axis=1)
+    start = simulation.liquid.tracker.x.mean(axis=1)
     for _ in range(10):
         simulation.next_frame()
-    fallen = (start - simulation.liquid.tracker.cloud.x.mean(axis=1)) * scene.dx
+    fallen = (start - simulation.liquid.tracker.x.mean(axis=1)) * scene.dx
     assert fallen == pytest.approx([0.0, 0.5 * 9.81 * (10 / 60) ** 2, 0.0], abs=1e-6)
 
 
@@ -96,7 +96,7 @@ def test_separation_velocity_and_adhesion_per_solid():
         simulation = Simulation(Scene.load("ceiling", {"domain.resolution": 10, **keys}))
         for _ in range(6):
             simulation.next_frame()
-        return float(simulation.liquid.tracker.cloud.x[1].max())
+        return float(simulation.liquid.tracker.x[1].max())
 
     plain = top()
     assert top(separation=2.0) < plain - 0.05
@@ -110,7 +110,7 @@ def test_a_moving_container_carries_its_liquid():
         assert all(row["converged"] for row in simulation.next_frame())
     liquid = simulation.liquid
     centre = np.array([1.2 + 0.3 * np.sin(2 * np.pi * 0.9 * simulation.time), 0.9, 0.9])
-    distance = np.linalg.norm(liquid.tracker.cloud.x * scene.dx - centre[:, None], axis=0)
+    distance = np.linalg.norm(liquid.tracker.x * scene.dx - centre[:, None], axis=0)
     assert distance.max() < 0.8 + 0.1 * scene.dx
     assert abs(liquid.ledger.error) < 0.01
 

@@ -19,11 +19,12 @@ def ball(centre, radius, **more):
 def test_flight_is_a_parabola_for_any_steps():
     simulation = Simulation(scene(liquid=[ball([0.4, 0.3], 0.15, velocity=[0.5, 3.0])]))
     cloud, dx = simulation.liquid.tracker.cloud, simulation.scene.dx
-    begin, energy, time = cloud.x.mean(axis=1), 0.0, 0.0
+    tracker = simulation.liquid.tracker
+    begin, energy, time = tracker.x.mean(axis=1), 0.0, 0.0
     for dt in (1 / 60, 1 / 60, 1 / 200, 1 / 90) * 5:
         simulation.step(dt)
         time += dt
-        moved = (cloud.x.mean(axis=1) - begin)[1:] * dx
+        moved = (tracker.x.mean(axis=1) - begin)[1:] * dx
         assert moved == pytest.approx([0.5 * time, 3.0 * time - 0.5 * 9.81 * time**2], abs=1e-6)
         middle = time - 0.5 * dt  # velocities are those of the middle of the step
         assert cloud.vel[1:].mean(axis=1) == pytest.approx([0.5, 3.0 - 9.81 * middle], abs=1e-5)
@@ -50,11 +51,11 @@ def test_gravity_changes_with_time():
     errors = []
     for steps in (8, 16):
         simulation = Simulation(scene(physics={"gravity": ["12*t**2", 0.0]}, liquid=[ball([0.3, 0.5], 0.15)]))
-        cloud, dx = simulation.liquid.tracker.cloud, simulation.scene.dx
-        begin = cloud.x[1].mean()
+        tracker, dx = simulation.liquid.tracker, simulation.scene.dx
+        begin = tracker.x[1].mean()
         for _ in range(steps):
             simulation.step(0.6 / steps)
-        errors.append(abs((cloud.x[1].mean() - begin) * dx - 0.6**4))
+        errors.append(abs((tracker.x[1].mean() - begin) * dx - 0.6**4))
     assert errors[0] < 3e-3 and errors[1] < errors[0] / 3.5
 
 

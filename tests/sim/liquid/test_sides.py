@@ -82,7 +82,7 @@ def test_two_solids_differ():
     for kind in ("no-slip", "slip"):
         simulation = Simulation(block({"pressure": "none"}, solid=[low, {**high, "viscous": kind}], **at))
         simulation.step(0.005)
-        x, v = simulation.liquid.tracker.cloud.x, simulation.liquid.tracker.cloud.vel
+        x, v = simulation.liquid.tracker.x, simulation.liquid.tracker.cloud.vel
         found[kind] = [float(v[1][(x[2] > a) & (x[2] < b)].mean()) for a, b in ((6.2, 7.2), (9.4, 10.4))]
     assert found["no-slip"][0] == pytest.approx(found["no-slip"][1], rel=0.2)
     assert found["slip"][1] > 1.5 * found["slip"][0]

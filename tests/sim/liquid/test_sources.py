@@ -5,7 +5,8 @@ import pytest
 
 from nonstick import Scene, Simulation
 from nonstick.parallel.partition import Partition
-from nonstick.sim.liquid.sources.sources import Chambers, Source, crowding, smooth_count, smooth_space
+from nonstick.sim.liquid.solids.chambers import Chambers
+from nonstick.sim.liquid.sources.sources import Source, admitted, crowding, smooth_count, smooth_space
 from nonstick.validation import Size, experiments
 
 ALONE = Partition.whole((4, 4), 0.25)
@@ -26,7 +27,7 @@ def test_a_source_under_water_gives_its_full_flow_and_the_level_rises():
     ledger, cell = simulation.liquid.ledger, (1 / 24) ** 2
     assert ledger.inflow * cell == pytest.approx(0.2 * 0.8 * 40 / 60, rel=0.05)
     assert max(abs(r["volume_error"]) for r in rows) < 0.01 and not told
-    assert np.quantile(simulation.liquid.tracker.cloud.x[2], 0.99) > (0.5 + 0.09) * 24
+    assert np.quantile(simulation.liquid.tracker.x[2], 0.99) > (0.5 + 0.09) * 24
     assert all(r["converged"] for r in rows)
 
 
@@ -96,15 +97,15 @@ def test_smooth_counts_do_not_jump_when_rows_leave_a_cell(shape):
 def test_chambers_take_what_fits():
     space = np.ones((1, 5, 2))
     space[0, 2] = 0.0
-    chambers = Chambers(space, ALONE)
+    chambers = Chambers.of(*ALONE.parts(space), space)
     assert chambers.count == 2
     there = np.zeros_like(space)
     there[0, 0] = 1.0
-    which = chambers.of(np.array([2, 2, 2, 8, 8]))  # three of half a cell on the left, two on the right
+    which = chambers.which.ravel()[[2, 2, 2, 8, 8]]  # three of half a cell on the left, two on the right
     there[0, 1, 1] = 0.5
-    np.testing.assert_array_equal(chambers.admit(which, there, 0.5), [True, True, True, True, True])
+    np.testing.assert_array_equal(admitted(chambers, which, there, 0.5, ALONE), [True, True, True, True, True])
     there[0, 1] = [0.5, 1.0]
-    np.testing.assert_array_equal(chambers.admit(which, there, 0.5), [True, False, False, True, True])
+    np.testing.assert_array_equal(admitted(chambers, which, there, 0.5, ALONE), [True, False, False, True, True])
 
 
 def test_liquid_in_a_sealed_full_tank_moves():
@@ -112,7 +113,7 @@ def test_liquid_in_a_sealed_full_tank_moves():
     push = {"acceleration": [3.0, 0.0], "shape": {"type": "box", "low": [0.0, 0.5], "high": [1.0, 1.0]}}
     simulation, rows, _ = simulate(30, liquid=[full], force=[push])
     assert all(r["converged"] for r in rows)
-    x, v = simulation.liquid.tracker.cloud.x, simulation.liquid.tracker.cloud.vel
+    x, v = simulation.liquid.tracker.x, simulation.liquid.tracker.cloud.vel
     upper = x[2] > 16
     assert v[1][upper].mean() > 0.2 and v[1][x[2] < 8].mean() < -0.05  # it turns round
     assert max(abs(r["volume_error"]) for r in rows) < 0.01

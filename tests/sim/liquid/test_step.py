@@ -22,12 +22,12 @@ def collision(speed, cells=48):
         }
     )
     simulation = Simulation(scene)
-    cloud = simulation.liquid.tracker.cloud
-    velocity, centre = cloud.vel[1:].astype(float).mean(axis=1), cloud.x[1:].mean(axis=1)
+    tracker, cloud = simulation.liquid.tracker, simulation.liquid.tracker.cloud
+    velocity, centre = cloud.vel[1:].astype(float).mean(axis=1), tracker.x[1:].mean(axis=1)
     rows = [row for _ in range(11) for row in simulation.next_frame()]
-    moved = cloud.x[1:].mean(axis=1) - centre - velocity * simulation.time / scene.dx
+    moved = tracker.x[1:].mean(axis=1) - centre - velocity * simulation.time / scene.dx
     kinetic = np.array([row["kinetic"] for row in rows])
-    relative = cloud.x[1:, np.argsort(cloud.id)] - np.array([[speed * simulation.time / scene.dx], [0.0]])
+    relative = tracker.x[1:, np.argsort(cloud.id)] - np.array([[speed * simulation.time / scene.dx], [0.0]])
     return cloud.vel[1:].astype(float).mean(axis=1) - velocity, moved, kinetic, relative
 
 
@@ -114,9 +114,9 @@ def test_chambers_that_do_not_touch_move_as_if_alone():
         simulation = Simulation(Scene(scene))
         for _ in range(24):
             simulation.step(1 / 120)
-        cloud = simulation.liquid.tracker.cloud
-        here = cloud.x[1] < 24
-        return cloud.x[:, here][:, np.argsort(cloud.id[here])]
+        x, cloud = simulation.liquid.tracker.x, simulation.liquid.tracker.cloud
+        here = x[1] < 24
+        return x[:, here][:, np.argsort(cloud.id[here])]
 
     alone, beside = wave(False), wave(True)
     assert alone.shape == beside.shape and np.abs(alone - beside).max() < 1e-3

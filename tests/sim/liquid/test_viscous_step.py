@@ -19,7 +19,7 @@ def blob(viscous, viscosity=1e5):
 
 
 def mean_height(simulation):
-    return float(simulation.liquid.tracker.cloud.x[2].mean()) * simulation.scene.dx
+    return float(simulation.liquid.tracker.x[2].mean()) * simulation.scene.dx
 
 
 @pytest.mark.parametrize(("viscous", "falls"), [("no-slip", False), ("separating", True)])
@@ -43,7 +43,7 @@ def test_no_slip_walls_hold_thick_liquid_by_pressure_and_thin_liquid_not_at_all(
     simulation = Simulation(blob("no-slip", viscosity))
     for _ in range(10):
         simulation.step(1 / 60)
-    top = float(simulation.liquid.tracker.cloud.x[2].max()) * simulation.scene.dx
+    top = float(simulation.liquid.tracker.x[2].max()) * simulation.scene.dx
     assert (top < 0.93) == falls
 
 
@@ -59,7 +59,7 @@ def test_what_comes_out_of_a_wall_leaves_it():
     simulation = Simulation(scene)
     for _ in range(10):
         simulation.step(0.04)
-    assert float(simulation.liquid.tracker.cloud.x[2].min()) / 20 == pytest.approx(0.85 - 0.4, abs=0.06)
+    assert float(simulation.liquid.tracker.x[2].min()) / 20 == pytest.approx(0.85 - 0.4, abs=0.06)
 
 
 def test_slip_walls_let_a_viscous_block_slide():

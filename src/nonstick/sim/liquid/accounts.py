@@ -94,20 +94,20 @@ def volume(
 
 def shift_for(
     phi: np.ndarray, space: np.ndarray, target: float, guess: float, start: np.ndarray = NONE, per_cell: float = 1.0,
-    partition: Partition | None = None,
+    partition: Partition | None = None, room: float | None = None,
 ) -> float:  # fmt: skip
     """The shift of φ, within ±LIMIT, for which φ encloses `target`, to a ten-thousandth; starts from `guess`.
 
-    No shift encloses more than all space. A full tank has a target beyond it if slivers of cells hold no particle and
-    count as gaps; the shift would end at its limit, as if the liquid had been crushed.
+    No shift encloses more than all space: `room`, if `space` covers only a part of it. A full tank has a target beyond
+    it if slivers of cells hold no particle and count as gaps; the shift would end at its limit, as if the liquid had
+    been crushed.
 
     Growing steps until the target is passed, then false position (the Illinois variant halves the value at an end that
     stays, because the volume hardly changes while a flat surface lies between two layers of cells).
     """
     if target <= 0.0:
         return 0.0
-    room = float(space.sum())
-    target = min(target, room if partition is None else partition.comm.total(room))
+    target = min(target, float(space.sum()) if room is None else room)
     low, high = -LIMIT, LIMIT
     over, under = 0.0, 0.0  # excess at low and lack at high, once they are known
     c, stride, last = min(max(guess, low), high), 0.02, 0

@@ -7,8 +7,9 @@ A step runs on the cells of a process (`parallel.partition`). On many ranks part
 - φ, velocities, the pressure and what evens out particles are exchanged after each stage that reads far;
 - a particle that leaves the own cells moves to its new owner at the end of the step (`migrate`).
 
-Positions of particles are in cells from the corner of the rank's grid. They are rounded such that adding and
-subtracting the corner is exact: all ranks agree on the cell of a particle.
+Positions of particles are in cells from the corner of the rank's grid, or of the active box. They are rounded as
+positions in the domain, so that adding and subtracting the corner is exact: all ranks agree on the cell of a particle,
+and a particle moves in the same way whatever the box.
 """
 
 from __future__ import annotations
@@ -65,8 +66,6 @@ class ParticlePartition(Partition):
 
     def __init__(self, comm: Comm, boxes: Boxes, dx: float, width: int = WIDTH):
         super().__init__(comm, boxes, dx, width)
-        #: corner of the grid in cells of the domain, on three axes
-        self._corner = np.array(self.held.three().low, float)[:, None]
         self._bounds = _bounds(self.own_box, boxes.shape)
         near = [box.grown(width, boxes.shape) for box in boxes.boxes]
         #: ranks with ghosts among the own cells, and where these are
@@ -78,13 +77,18 @@ class ParticlePartition(Partition):
         #: True if the particles include those in ghost cells
         self._mixed = False
 
+    @property
+    def corner(self) -> np.ndarray:
+        """Corner of the grid in cells of the domain, on three axes."""
+        return np.array(self.held.three().low, float)
+
     def position(self, x: np.ndarray) -> np.ndarray:
         """Positions in cells from the corner of the domain."""
-        return x + self._corner if self.shared else x
+        return x + self.corner[:, None] if any(self.held.low) else x
 
     def here(self, x: np.ndarray) -> np.ndarray:
         """Own positions in cells from the corner of this process's grid."""
-        return x - self._corner if self.shared else x
+        return x - self.corner[:, None] if any(self.held.low) else x
 
     def mine(self, x: np.ndarray) -> np.ndarray:
         """Mask of the positions, in cells from the corner of the domain, that lie in own cells."""
@@ -147,7 +151,6 @@ class ParticlePartition(Partition):
         if not self.shared:
             return
         x = self.position(cloud.x)
-        cloud.x = self.here(x)  # rounded, so that the sum is exact from now on
         mine = self.mine(x)
         if not mine.all():
             gone = np.flatnonzero(~mine)

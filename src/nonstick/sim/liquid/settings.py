@@ -35,6 +35,16 @@ class SurfaceSettings:
 
 
 @dataclass(frozen=True)
+class BoxSettings:
+    """The active box of a step (`active_box`)."""
+
+    #: it begins and ends at multiples of this, which blocks of particles and of multigrid divide
+    align: int = 8
+    #: if it were a larger share of the domain, it is the domain
+    most: float = 0.75
+
+
+@dataclass(frozen=True)
 class SpacingSettings:
     """Evening out the particles."""
 
@@ -100,6 +110,7 @@ class StepSettings:
 
 
 SURFACE = SurfaceSettings()
+BOX = BoxSettings()
 SPACING = SpacingSettings()
 SEEDING = SeedingSettings()
 SOLIDS = SolidSettings()

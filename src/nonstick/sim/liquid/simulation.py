@@ -161,7 +161,8 @@ class Simulation(Shown):
         self.liquid.time = end  # so that rounding does not make the clock drift
         began = time.perf_counter()
         self.liquid.update_surface()
-        self.probes.surface(self.liquid.phi())
+        if self.probes.list:
+            self.probes.surface(self.liquid.phi())
         if rows:  # the next step starts from the surface of the frame; its time counts here
             rows[-1]["surface_seconds"] += time.perf_counter() - began
             rows[-1]["step_seconds"] += time.perf_counter() - began

@@ -29,17 +29,20 @@ from ...core.columns import FIELDS, NUMBERS
 from ...discretise.stokes import StokesSolution
 from ...discretise.viscosity import ViscositySolution
 from ...errors import NonstickError
+from ...grid.box import IndexBox
 from ...grid.faces import FaceField
+from ...grid.mac import Grid
 from ...scenes.scene import Scene
 from ..run.states import check_array
 from .accounts import Ledger
+from .active_box import active_box
 from .flow.extrapolation import LiquidFaces, extend
 from .flow.forces import Force
 from .flow.masses import Masses, add_gravity
 from .flow.pressure import PressureResult, PressureStage, least_pressure
 from .flow.viscosity import Viscosity
 from .particles.seeding import region
-from .partition import ParticlePartition
+from .partition import ParticlePartition, ghost_layers
 from .solids.bodies import Bodies, make
 from .solids.on_grid import Solids
 from .sources.sources import Source
@@ -108,21 +111,29 @@ class Liquid:
         #: rigid bodies; the pressure changes their velocity and spin in place
         self.bodies = Bodies(scene, bodies, self.solids)
         self.bodies.check_start()
-        self.grid = self.solids.grid
         self.projection = PressureStage(self.solids, model.solver, model.physics.density)
         self.viscosity = Viscosity(self.solids, model)
         self.ledger = Ledger()
         self.tracker = tracker(scene, self.solids, self.ledger, self.viscosity)
         self.sources = Source.all(scene)
         self.outflows = [region(scene, s.shape, f"outflow.{k}.shape") for k, s in enumerate(model.outflow)]
-        self.forces = Force.all(scene, self.solids.grid)
+        self.forces = Force.all(scene)
         self.steps = 0
         self.time = 0.0
         #: pressure over the whole last step: the sum of its projections
         self.pressure = self.projection.pressure
         #: probes; None if the scene has none
         self.observer: Observer | None = None
+        #: True if the step works on an active box, which follows the liquid
+        self._follows = not self.partition.shared and self.solids.rests and not model.probe
+        #: layers of cells around the liquid
+        self._margin = ghost_layers(model.time.cfl)
         self.tracker.fill()
+
+    @property
+    def grid(self) -> Grid:
+        """The grid of the step: the active box."""
+        return self.solids.grid
 
     # -- one step -------------------------------------------------------------------------------------
 
@@ -131,6 +142,7 @@ class Liquid:
         watch, tracker = Stopwatch(), self.tracker
         kick = tracker.lag + 0.5 * dt
         with watch("surface"):
+            self._follow()
             self.bodies.fall(self.time, tracker.lag, kick)
             walls_moved = self.solids.update(self.time + dt, dt)
             added = tracker.flow_in(self.sources, self.time, dt, self._last_pressure())
@@ -148,6 +160,8 @@ class Liquid:
             fastest = self._extend(fields)
             self._check_flow(fields.velocity, fastest, dt)
         with watch("advection"):
+            tracker.even_out(fields)
+            self._make_room(fields, fastest * dt / self.scene.dx)
             self._gravitate(self.time + dt)
             self._move_bodies(dt)
             if self.observer is not None:
@@ -159,6 +173,34 @@ class Liquid:
         self.time += dt
         self.steps += 1
         return Report(dt, fields.solved, fastest * dt / self.scene.dx, watch.seconds, thick, added.remarks)
+
+    def _follow(self) -> None:
+        """Let all fields cover the active box of the present liquid."""
+        if self._follows:
+            self._hold(self._active_box(self._margin))
+
+    def _active_box(self, margin: int) -> IndexBox:
+        domain, extent = self.scene.shape, self.tracker.extent()
+        around = (self.time, 2.0 * self.tracker.lag, self.scene.dx, domain)
+        parts = [s.cells(*around) for s in self.sources if s.flows(self.time)]
+        return active_box(parts if extent is None else [*parts, extent], margin, domain)
+
+    def _hold(self, box: IndexBox) -> None:
+        """Let all fields cover this box."""
+        old = self.partition.held
+        if box != old:
+            self.solids.hold(box)
+            self.projection.follow(old)
+            self.pressure = self.projection.pressure
+            self.tracker.follow(old)
+
+    def _make_room(self, fields: StepFields, way: float) -> None:
+        """Widen the active box if particles move farther, in cells, than it reaches; they read a node beyond."""
+        need = math.ceil(way + 1.5)
+        if self._follows and need > self._margin:
+            old, wider = self.partition.held, self._active_box(need)
+            self._hold(old.union(wider))
+            fields.follow(old.three(), self.partition.held.three())
 
     def _gravitate(self, time: float) -> None:
         """Let gravity have its value at a time."""
@@ -178,7 +220,7 @@ class Liquid:
             self.projection.solve(self.tracker.phi, first, fields.kick, by_shape, keep_bodies=True)
         add_gravity(fields.velocity, fields.kick, gravity, self.projection.pressure, rho, fields.masses, self.solids)
         for force in self.forces:
-            force.push(fields.velocity.user, self.time, self.tracker.lag, fields.dt)
+            force.push(fields.velocity.user, self.grid, self.time, self.tracker.lag, fields.dt)
 
     def _solve(
         self, watch: Stopwatch, fields: StepFields, divergence: np.ndarray | None
@@ -290,8 +332,8 @@ class Liquid:
             self.solids.place()
 
     def phi(self) -> np.ndarray:
-        """φ in metres and the user's dimension."""
-        return self.scene.dx * self.grid.drop(self.tracker.phi)
+        """φ over all cells of this process, in metres and the user's dimension."""
+        return self.scene.dx * self.tracker.everywhere()
 
     def _last_pressure(self) -> np.ndarray | None:
         return self.projection.pressure if self.steps else None
@@ -323,6 +365,7 @@ class Liquid:
 
     def update_surface(self) -> None:
         """Find the surface at the end of a frame; the next step starts from it."""
+        self._follow()
         self.solids.update(self.time)
         self.tracker.find_surface(self._last_pressure(), self.solids.sticky)
 
@@ -331,7 +374,7 @@ class Liquid:
         volume = self.ledger.measured * self.scene.dx**self.scene.dimension
         out = {"time": np.array(self.time), "dx": np.array(self.scene.dx), "volume": np.array(volume)}
         if output.surface:
-            out["phi"] = self.partition.own(self.phi()).astype(np.float32)
+            out["phi"] = self.phi().astype(np.float32)
         if output.pressure or (output.pressure is None and self.scene.dimension == 2):
             out["pressure"] = self._user(self.pressure).astype(np.float32)
         solid = self.solids.moved_phi()
@@ -357,7 +400,7 @@ class Liquid:
 
     def _user(self, cells: np.ndarray) -> np.ndarray:
         """A field over this process's own cells, in the user's dimension."""
-        return self.grid.drop(self.partition.own(cells))
+        return self.partition.over_own(self.grid.drop(cells))
 
     def check(self, state: Mapping[str, np.ndarray]) -> None:
         """Refuse a state that is not one of this scene, before anything of it is used."""
@@ -365,7 +408,7 @@ class Liquid:
             raise NonstickError("it was made by an older version of nonstick, whose velocities are of other times")
         self.tracker.check(state)
         self.bodies.check(state)
-        cells = self._user(self.projection.active).shape
+        cells = self.partition.own_box.shape
         for name, column in (FIELDS | NUMBERS).items():
             check_array(name, state, cells if name in FIELDS else (), *column.values)
         if check_array("ledger", state, (None,), float).size < self.ledger.array().size:
@@ -373,6 +416,7 @@ class Liquid:
 
     def restore(self, state: dict[str, np.ndarray]) -> None:
         """Continue from a state."""
+        self._hold(self.partition.own_box if self._follows else self.partition.held)
         cells = {name: self.grid.lift(self.partition.with_ghosts(state[name])) for name in FIELDS if name in state}
         self.projection.pressure, self.projection.active = cells["pressure"], cells["active"]
         self.pressure = self.projection.pressure
@@ -382,7 +426,10 @@ class Liquid:
         self._gravitate(self.time)
         self.bodies.restore(state, self.time)
         self.solids.update(self.time)
-        self.tracker.restore(state, started=self.steps > 0)
+        self.tracker.restore(state)
+        self._follow()
+        if self.steps:
+            self.tracker.restore_surface()
 
 
 def _sum(one: np.ndarray | None, other: np.ndarray | None) -> np.ndarray | None:

@@ -15,6 +15,7 @@ from typing import Protocol
 
 import numpy as np
 
+from ...grid.box import IndexBox
 from ...grid.faces import FaceField
 from ...grid.shapes import Shape
 from .flow.masses import Masses
@@ -60,6 +61,18 @@ class StepFields:
     least: float = 0.0
     #: beside thin walls: the velocity at the end of the step as each colour sees it
     beside: list[FaceField] = field(default_factory=list)
+    #: displacement that evens out the particles, in cells, for each layer; none without it
+    shifts: list[FaceField] = field(default_factory=list)
+
+    def follow(self, old: IndexBox, new: IndexBox) -> None:
+        """Let what moves the liquid cover another box of cells, on three axes."""
+
+        def moved(field: FaceField) -> FaceField:
+            return field.map(lambda a: old.moved(a, new))
+
+        self.velocity = moved(self.velocity)
+        for fields in (self.before, self.beside, self.shifts):
+            fields[:] = map(moved, fields)
 
     @property
     def solved(self) -> PressureResult:
@@ -109,6 +122,12 @@ class Tracker(Protocol):
     def flow_out(self, regions: Sequence[Shape]) -> None:
         """Remove the liquid in the regions."""
 
+    def extent(self) -> IndexBox | None:
+        """The cells of the domain with liquid, in the user's dimension; None if there is none."""
+
+    def follow(self, old: IndexBox) -> None:
+        """Let all fields cover the grid of the solids, after they covered this box."""
+
     def viscosity(self) -> np.ndarray | float:
         """Dynamic viscosity: a number, or an array over cells."""
 
@@ -124,6 +143,9 @@ class Tracker(Protocol):
 
     def face_velocity(self) -> FaceField:
         """The velocity on the faces, to look at; nothing is changed."""
+
+    def even_out(self, step: StepFields) -> None:
+        """Find the displacement that evens out particles."""
 
     def move(self, step: StepFields) -> None:
         """Take the velocity of the step and move with it."""
@@ -146,5 +168,11 @@ class Tracker(Protocol):
     def check(self, state: Mapping[str, np.ndarray]) -> None:
         """Refuse a state that `state` of a tracker of this scene cannot have returned."""
 
-    def restore(self, state: dict[str, np.ndarray], started: bool) -> None:
-        """Continue from a state; `started` is True after at least one step. Ledger and solids are up to date."""
+    def restore(self, state: dict[str, np.ndarray]) -> None:
+        """Continue from a state, on a grid that covers the domain. Ledger and solids are up to date."""
+
+    def restore_surface(self) -> None:
+        """φ at the end of the last step, as it was; the grid covers the active box."""
+
+    def everywhere(self) -> np.ndarray:
+        """φ over all cells of this process, in cells and the user's dimension."""

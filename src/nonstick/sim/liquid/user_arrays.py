@@ -109,13 +109,13 @@ def read_grid(liquid: Liquid) -> GridArrays:
     tracker = liquid.tracker
     if isinstance(tracker, Particles) and not tracker.surface_is_current:
         liquid.update_surface()
-    grid = liquid.solids.grid
+    grid, held, whole = liquid.solids.whole, liquid.partition.held.three(), liquid.partition.own_box.three()
     return GridArrays(
         tuple(c.ravel().copy() for c in grid.cells()),
         liquid.phi(),
-        liquid.scene.dx * grid.drop(liquid.solids.centre),
-        grid.drop(liquid.pressure).copy(),
-        tracker.face_velocity().copy().user,
+        liquid.scene.dx * grid.drop(liquid.solids.everywhere("centre")),
+        grid.drop(held.moved(liquid.pressure, whole)),
+        tracker.face_velocity().map(lambda u: held.moved(u, whole)).user,
     )
 
 
@@ -148,7 +148,7 @@ def write_particles(liquid: Liquid, position=None, velocity=None, gradient=None)
     x = None
     if position is not None:
         x = checked("position", position, (n, d))
-        size = np.array(liquid.solids.grid.size)
+        size = np.array(liquid.solids.whole.size)
         outside = np.flatnonzero(((x < 0.0) | (x > size)).any(axis=1))
         if outside.size:
             where = ", ".join(f"{c:.4g}" for c in x[outside[0]])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
 
 import numpy as np
 
@@ -16,33 +15,34 @@ from ....scenes.schema import ForceTable
 class Force:
     """One force of a scene."""
 
-    def __init__(self, scene: Scene, table: ForceTable, index: int, grid: Grid):
+    def __init__(self, scene: Scene, table: ForceTable, index: int):
         self.table = table
-        self._grid = grid
+        self._faces: tuple[Grid | None, Sequence[np.ndarray | bool]] = None, []
         where = f"{scene.where}: force.{index}.shape"
         self._region = None if table.shape is None else build(table.shape, scene.folder, where)
 
     @classmethod
-    def all(cls, scene: Scene, grid: Grid) -> list[Force]:
-        """The forces of a scene, in its order, on a grid."""
-        return [cls(scene, table, index, grid) for index, table in enumerate(scene.model.force)]
+    def all(cls, scene: Scene) -> list[Force]:
+        """The forces of a scene, in its order."""
+        return [cls(scene, table, index) for index, table in enumerate(scene.model.force)]
 
     def acts(self, time: float) -> bool:
         """True if it acts at this time."""
         return self.table.start <= time and (self.table.stop is None or time < self.table.stop)
 
-    def push(self, velocity: Sequence[np.ndarray], time: float, lag: float, dt: float) -> None:
-        """Accelerate the faces in place: over the last `lag` of a step before `time` and the first half of the next."""
+    def push(self, velocity: Sequence[np.ndarray], grid: Grid, time: float, lag: float, dt: float) -> None:
+        """Accelerate the faces of a grid in place, over the last `lag` of a step before `time` and half of the next."""
         share = lag * self.acts(time - 2.0 * lag) + 0.5 * dt * self.acts(time)
         share *= np.cos(2 * np.pi * self.table.frequency * time) if self.table.frequency else 1.0
         for axis, (u, a) in enumerate(zip(velocity, self.table.acceleration)):
             if a != 0.0 and share != 0.0:
-                u += share * a * self._inside[axis]
+                u += share * a * self._inside(grid)[axis]
 
-    @cached_property
-    def _inside(self) -> Sequence[np.ndarray | bool]:
-        """Masks of the faces in the region, one per axis; it does not move, so they are made once."""
-        axes = range(self._grid.dimension)
+    def _inside(self, grid: Grid) -> Sequence[np.ndarray | bool]:
+        """Masks of the faces in the region, one per axis; it does not move, so they are made once for a grid."""
+        axes = range(grid.dimension)
         if self._region is None:
             return [True for _ in axes]
-        return [self._region.sample(self._grid.faces(axis)) < 0 for axis in axes]
+        if self._faces[0] != grid:
+            self._faces = grid, [self._region.sample(grid.faces(axis)) < 0 for axis in axes]
+        return self._faces[1]

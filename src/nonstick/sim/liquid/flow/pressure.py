@@ -12,6 +12,7 @@ from ....compositions import on_arrays
 from ....discretise.base import extended
 from ....discretise.pressure import PressureProblem, PressureSolution
 from ....discretise.stokes import StokesSolution
+from ....grid.box import IndexBox
 from ....grid.faces import FaceField
 from ....grid.masks import cut_cells, wall_cells
 from ....parallel.partition import Partition
@@ -63,6 +64,12 @@ class PressureStage:
         self.active = np.zeros(shape, np.int8)
         #: cells cut by solids, if no solid moves
         self._cut: np.ndarray | None = None
+
+    def follow(self, old: IndexBox) -> None:
+        """Let pressure and contact set cover the grid, after they covered this box."""
+        new = self.solids.partition.held.three()
+        self.pressure, self.active = (old.three().moved(a, new) for a in (self.pressure, self.active))
+        self._cut = None
 
     @property
     def at_edges(self) -> bool:

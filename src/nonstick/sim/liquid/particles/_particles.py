@@ -184,7 +184,8 @@ def _normalise(u, known, mass):
 
 @parallel
 def _move(
-    x, vel, aff, phi, u, v, w, u0, v0, w0, pu, pv, pw, solid, su, sv, sw, first, flip, affine, rate, margin, shift
+    x, vel, aff, phi, u, v, w, u0, v0, w0, pu, pv, pw, solid, su, sv, sw, corner, first, flip, affine, rate, margin,
+    shift,
 ):  # fmt: skip
     """Give particles the grid velocity (u v w), move them along straight lines, then out of solids.
 
@@ -201,8 +202,12 @@ def _move(
     `solid` is the nodal distance to the walls in cells, su sv sw their velocity at the faces; the sides of the grid are
     walls too. A particle nearer than `margin` is moved out along the normal and loses its velocity into the wall, but
     not its velocity away from it.
+
+    `corner` is that of the grid in the domain. Ends of moves are rounded as places in the domain, so that they do not
+    depend on the box that the grid covers.
     """
     nx, ny, nz = solid.shape
+    e0, e1, e2 = corner[0], corner[1], corner[2]
     cx, cy, cz = nx - 1, ny - 1, nz - 1
     fu, fv, fw = u.reshape(-1), v.reshape(-1), w.reshape(-1)
     fu0, fv0, fw0 = u0.reshape(-1), v0.reshape(-1), w0.reshape(-1)
@@ -261,21 +266,23 @@ def _move(
                 pieces = max(1, int(np.ceil(2.0 * far)))
                 d0, d1, d2 = d0 / pieces, d1 / pieces, d2 / pieces
                 tests = 3
+            a, b, c = a + e0, b + e1, c + e2  # in the domain from here on
             for _ in range(pieces):
                 if first == 0:
                     a += d0
                 b += d1
                 c += d2
                 for _again in range(tests):
-                    s = _sample(solid, a, b, c)
+                    s = _sample(solid, a - e0, b - e1, c - e2)
                     if s >= margin:
                         break
-                    i = min(max(int(np.floor(a)), 0), nx - 2)
-                    j = min(max(int(np.floor(b)), 0), ny - 2)
-                    k = min(max(int(np.floor(c)), 0), nz - 2)
-                    fx = min(max(a - i, 0.0), 1.0)
-                    fy = min(max(b - j, 0.0), 1.0)
-                    fz = min(max(c - k, 0.0), 1.0)
+                    fx, fy, fz = a - e0, b - e1, c - e2
+                    i = min(max(int(np.floor(fx)), 0), nx - 2)
+                    j = min(max(int(np.floor(fy)), 0), ny - 2)
+                    k = min(max(int(np.floor(fz)), 0), nz - 2)
+                    fx = min(max(fx - i, 0.0), 1.0)
+                    fy = min(max(fy - j, 0.0), 1.0)
+                    fz = min(max(fz - k, 0.0), 1.0)
                     _, n0, n1, n2 = _mix_slope(fs, (i * ny + j) * nz + k, ny * nz, nz, 1, fx, fy, fz)
                     size = np.sqrt(n0 * n0 + n1 * n1 + n2 * n2)
                     if size < 1e-6:
@@ -286,24 +293,40 @@ def _move(
                     a += step * n0
                     b += step * n1
                     c += step * n2
-                    w0, w1, w2 = _velocity(fsu, fsv, fsw, cx, cy, cz, a, b, c)
+                    w0, w1, w2 = _velocity(fsu, fsv, fsw, cx, cy, cz, a - e0, b - e1, c - e2)
                     into = (vel[0, p] - w0) * n0 + (vel[1, p] - w1) * n1 + (vel[2, p] - w2) * n2
                     if into < 0.0:
                         vel[0, p] -= into * n0
                         vel[1, p] -= into * n1
                         vel[2, p] -= into * n2
-                if first == 0 and (a < margin or a > nx - 1 - margin):
-                    a = min(max(a, margin), nx - 1 - margin)
-                    vel[0, p] = max(vel[0, p], 0.0) if a <= margin else min(vel[0, p], 0.0)
-                if b < margin or b > ny - 1 - margin:
-                    b = min(max(b, margin), ny - 1 - margin)
-                    vel[1, p] = max(vel[1, p], 0.0) if b <= margin else min(vel[1, p], 0.0)
-                if c < margin or c > nz - 1 - margin:
-                    c = min(max(c, margin), nz - 1 - margin)
-                    vel[2, p] = max(vel[2, p], 0.0) if c <= margin else min(vel[2, p], 0.0)
-            x[0, p] = a
-            x[1, p] = b
-            x[2, p] = c
+                low, high = e0 + margin, e0 + cx - margin
+                if first == 0 and (a < low or a > high):
+                    a = min(max(a, low), high)
+                    vel[0, p] = max(vel[0, p], 0.0) if a <= low else min(vel[0, p], 0.0)
+                low, high = e1 + margin, e1 + cy - margin
+                if b < low or b > high:
+                    b = min(max(b, low), high)
+                    vel[1, p] = max(vel[1, p], 0.0) if b <= low else min(vel[1, p], 0.0)
+                low, high = e2 + margin, e2 + cz - margin
+                if c < low or c > high:
+                    c = min(max(c, low), high)
+                    vel[2, p] = max(vel[2, p], 0.0) if c <= low else min(vel[2, p], 0.0)
+            x[0, p] = a - e0
+            x[1, p] = b - e1
+            x[2, p] = c - e2
+
+
+@parallel
+def _bounds(low, high, x):
+    """low[:, q] and high[:, q]: the corners of the box around the q-th block of BATCH particles."""
+    n = x.shape[1]
+    for q in prange(low.shape[1]):
+        begin, end = q * BATCH, min(n, (q + 1) * BATCH)
+        for axis in range(3):
+            least, most = np.inf, -np.inf
+            for p in range(begin, end):
+                least, most = min(least, x[axis, p]), max(most, x[axis, p])
+            low[axis, q], high[axis, q] = least, most
 
 
 @parallel

@@ -11,7 +11,7 @@ from ....core.columns import PARTICLES
 from ....errors import NonstickError
 from ....grid.mac import Grid
 from ...run.states import check_array
-from ._particles import BATCH, _cell_of, _fastest, _reorder, _sort_by_cell
+from ._particles import BATCH, _bounds, _cell_of, _fastest, _reorder, _sort_by_cell
 
 
 class Cloud:
@@ -164,6 +164,14 @@ class Cloud:
         rows = np.atleast_2d(column)
         if rows.size:
             _reorder(rows, np.empty(order.size, rows.dtype), order, self.grid.axes.start * len(rows) // 3)
+
+    def bounds(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """Lower and upper corner of the box around all particles, in cells; None without particles."""
+        if not self.n:
+            return None
+        low, high = (np.empty((3, -(-self.n // BATCH))) for _ in range(2))
+        _bounds(low, high, self.x)
+        return low.min(axis=1), high.max(axis=1)
 
     def fastest(self) -> float:
         """The largest velocity component."""

@@ -12,17 +12,22 @@ from typing import Any
 
 import numpy as np
 
+from ....grid.box import IndexBox
 from ....grid.faces import FaceField
+from ....grid.mac import Grid
 from ....grid.shapes import Shape
 from ....scenes.scene import Scene
 from ..accounts import Ledger, energy, shift_for, volume
+from ..active_box import cells_between
 from ..flow.extrapolation import fill_gaps
 from ..flow.masses import folding
 from ..flow.pressure import least_pressure
 from ..flow.viscosity import Viscosity, cell_viscosity
 from ..settings import SEEDING
+from ..solids.chambers import Chambers
 from ..solids.on_grid import Solids
 from ..sources.sources import Source, Taps, free_share
+from ..surface._surface import OUTSIDE
 from ..surface.particle_surface import ParticleSurface
 from ..tracking import Added, GridVelocity, StepFields
 from ._particles import _move, _part_pairs, _scatter_velocity
@@ -36,7 +41,7 @@ class Particles:
 
     def __init__(self, scene: Scene, solids: Solids, ledger: Ledger, viscosity: Viscosity):
         self.scene, self.solids, self.ledger = scene, solids, ledger
-        self.grid, self.partition = solids.grid, solids.partition
+        self.partition = solids.partition
         self.dx = scene.dx
         setting = scene.model.particles
         #: particles of a full cell
@@ -65,21 +70,30 @@ class Particles:
         #: length of the last step: sources fill the space that their liquid left in it
         self._last_dt = 0.0
         self._taps = Taps(scene, solids)
-        #: the space whose chambers `_which` numbers
+        #: the space outside solids, and its parts in the chambers with liquid, by their numbers
         self._space: np.ndarray | None = None
-        self._which = np.zeros(0, np.int32)
-        self._spaces: list[np.ndarray] = []
+        self._spaces: dict[int, np.ndarray] = {}
         #: φ in each layer beside thin walls; φ alone without them
         self.phis = [self.phi]
+
+    @property
+    def grid(self) -> Grid:
+        """The grid of the solids: the active box."""
+        return self.solids.grid
 
     @property
     def count(self) -> int:
         """Number of particles."""
         return int(self.partition.comm.total(self.partition.own_particles(self.cloud).n))
 
+    @property
+    def x(self) -> np.ndarray:
+        """Positions of the particles (3, n) in cells of the domain."""
+        return self.partition.position(self.cloud.x)
+
     def points(self, x: np.ndarray | None = None) -> list[np.ndarray]:
         """Positions of the particles, or of x (3, n) in cells of the domain, in metres and the user's dimension."""
-        x = self.partition.position(self.cloud.x) if x is None else x
+        x = self.x if x is None else x
         return [self.dx * c for c in x[self.grid.axes.start :]]
 
     def fill(self) -> None:
@@ -144,7 +158,8 @@ class Particles:
         """Change positions (d, n) in cells, and velocities (d, n) with their gradients (d, d, n) in m/s per cell."""
         cloud = self.cloud
         if x is not None:
-            cloud.x[self.grid.axes.start :][:] = x
+            first = self.grid.axes.start
+            cloud.x[first:][:] = x - self.partition.corner[first:, None]
         if velocity is not None:
             cloud.vel[self.grid.axes.start :][:] = velocity
             if cloud.affine:
@@ -239,6 +254,41 @@ class Particles:
                 self._sorted = self.surface_is_current = False
                 self.ledger.outflow += count * self.worth
 
+    # -- the active box -------------------------------------------------------------------------------
+
+    def extent(self) -> IndexBox | None:
+        """The cells of the domain with particles, in the user's dimension."""
+        bounds, first = self.cloud.bounds(), self.grid.axes.start
+        if bounds is None:
+            return None
+        low, high = ((corner + self.partition.corner)[first:] for corner in bounds)
+        return cells_between(low, high, self.solids.whole.shape)
+
+    def follow(self, old: IndexBox) -> None:
+        """Let φ and particles follow the grid, which covered this box."""
+        old, new, cloud = old.three(), self.partition.held.three(), self.cloud
+        cloud.x += np.subtract(old.low, new.low)[:, None].astype(float)
+        cloud.grid, cloud.start = self.grid, np.zeros(new.size + 1, np.int64)
+        self.phi = np.minimum(old.moved(self.phi, new, np.inf), self._air(self.solids.chambers()))
+        self.phis = [self.phi]
+        if self._sorted:
+            self._sorted = False
+            self._sort()
+
+    def _air(self, chambers: Chambers) -> np.ndarray:
+        """φ far from all liquid, over the cells of the chambers."""
+        out, offsets = np.full(chambers.which.shape, OUTSIDE), self.ledger.offsets
+        out += offsets[0] if len(offsets) == 1 else np.append(0.0, offsets)[chambers.which]
+        return out
+
+    def everywhere(self) -> np.ndarray:
+        """φ over own cells, in the user's dimension."""
+        if self.partition.holds_all:
+            return self.partition.own(self.grid.drop(self.phi))
+        out = self._air(self.solids.everywhere("chambers"))
+        out[self.partition.held.three().slices] = self.phi
+        return self.grid.drop(out)
+
     # -- surface --------------------------------------------------------------------------------------
 
     def find_surface(self, pressure: np.ndarray | None, sticky: np.ndarray) -> None:
@@ -254,18 +304,20 @@ class Particles:
         least = 0.0
         if pressure is not None:
             least = least_pressure(pressure, self.scene, self.gravity, partition, self._last_dt)
-        spaces = self._chambers()
-        counts = self._in_chambers(self._counts(starts), len(spaces))
-        offsets, measured = np.zeros(len(spaces)), 0.0
-        guesses = ledger.offsets if len(ledger.offsets) == len(spaces) else offsets
-        for c, (space, share) in enumerate(zip(spaces, counts)):
+        chambers = self.solids.chambers()
+        counts = self._in_chambers(self._counts(starts), chambers)
+        offsets, measured = np.zeros(chambers.count), 0.0
+        guesses = ledger.offsets if len(ledger.offsets) == chambers.count else offsets
+        for number, space in self._chambers().items():
+            c = number - 1
             gaps = 0.0
             if pressure is not None:
                 for part, (solids, seen), phi, weight in zip(self._own(space), layers, self.phis, weights):
                     gaps += self._surface.gaps(phi, seen, weight, part, pressure, least, solids)
             around = (starts, per_cell, partition)
             if correct:
-                offsets[c] = shift_for(self.phi, space, share * ledger.expected + gaps, guesses[c], *around)
+                target = counts[c] * ledger.expected + gaps
+                offsets[c] = shift_for(self.phi, space, target, guesses[c], *around, chambers.rooms[number])
             measured += volume(self.phi, space, offsets[c], *around) - gaps
         ledger.offsets = offsets
         ledger.measure(measured)
@@ -287,20 +339,19 @@ class Particles:
 
     def _shift(self, offsets: np.ndarray) -> None:
         """Shift φ by an offset in each chamber."""
-        layers, by = self.solids.layers, np.append(0.0, offsets)
-        self.phi += offsets[0] if len(offsets) == 1 else by[self._which]
+        layers, by, which = self.solids.layers, np.append(0.0, offsets), self.solids.chambers().which
+        self.phi += offsets[0] if len(offsets) == 1 else by[which]
         if layers is not None:
             for c, phi in enumerate(self.phis):
-                phi += offsets[0] if len(offsets) == 1 else by[layers.at_home(c, self._which)]
+                phi += offsets[0] if len(offsets) == 1 else by[layers.at_home(c, which)]
 
-    def _chambers(self) -> list[np.ndarray]:
-        """The space outside solids in own cells, chamber by chamber."""
+    def _chambers(self) -> dict[int, np.ndarray]:
+        """The space outside solids in own cells, for the number of each chamber that the grid covers a part of."""
         space = self.solids.space
         if self._space is not space:
-            self._space = space
-            self._which, count = self.solids.chambers()
-            own = self.partition.only_own(space)
-            self._spaces = [own * (self._which == c) for c in range(1, count + 1)] if count > 1 else [own]
+            chambers, own = self.solids.chambers(), self.partition.only_own(space)
+            there = range(1, chambers.count + 1) if self.partition.holds_all else np.unique(chambers.which).tolist()
+            self._space, self._spaces = space, {c: chambers.part(own, c) for c in there if c}
         return self._spaces
 
     def _counts(self, starts: np.ndarray) -> np.ndarray:
@@ -314,11 +365,11 @@ class Particles:
             out += layers.home(c, np.diff(cloud.part(cloud.side == c).start))
         return out.ravel()
 
-    def _in_chambers(self, counts: np.ndarray, chambers: int) -> np.ndarray:
+    def _in_chambers(self, counts: np.ndarray, chambers: Chambers) -> np.ndarray:
         """The share of the particles in each chamber; `counts` are those of cells."""
-        if chambers == 1:
+        if chambers.count == 1:
             return np.ones(1)
-        found = np.bincount(self._which.ravel(), counts, minlength=chambers + 1)[1:]
+        found = np.bincount(chambers.which.ravel(), counts, minlength=chambers.count + 1)[1:]
         found = np.array(self.partition.comm.total(found), dtype=float)
         return found / max(found.sum(), 1.0)
 
@@ -345,7 +396,7 @@ class Particles:
         views = zip(velocities, self.phis, self._layers_of_solids())
         out = self._joined([folding(u, phi, solids, dt) for u, phi, solids in views])
         comm = self.partition.comm
-        for space in self._chambers():
+        for space in self._chambers().values():
             if not comm.any(bool((self.phi[space > 0.0] >= 0.0).any())):  # a full chamber does not change its volume
                 out -= space * (comm.total(float(out[space > 0.0].sum())) / comm.total(float(space.sum())))
         self.partition.fill_cells(out)
@@ -377,16 +428,18 @@ class Particles:
         self.partition.fill_faces(out[0])
         return out
 
-    def move(self, step: StepFields) -> None:
-        """Give particles the new velocity, move them along it, and even them out."""
-        cloud, solids, first = self.cloud, self.solids, self.grid.axes.start
-        even_out = self.scene.model.particles.even_out
-        shifts = [step.velocity] * len(self.phis)  # not read without evening out
-        if even_out:
+    def even_out(self, step: StepFields) -> None:
+        """Find the displacement that evens out particles."""
+        if self.scene.model.particles.even_out:
             problem, pressure, mass = step.solved.problem, step.solved.pressure, step.masses.inertia
             parts = [(seen, phi, view, d) for (view, seen), phi, d in zip(self._layers(), self.phis, self._densities)]
-            shifts = displacement(parts, solids, problem, pressure, step.least, self.per_cell, mass)
+            step.shifts = displacement(parts, self.solids, problem, pressure, step.least, self.per_cell, mass)
+
+    def move(self, step: StepFields) -> None:
+        """Give particles the new velocity, and move them along it and by what evens them out."""
+        cloud, solids, first, even_out = self.cloud, self.solids, self.grid.axes.start, bool(step.shifts)
         self.partition.release(cloud)
+        shifts = step.shifts or [step.velocity] * len(self.phis)  # not read without evening out
         for c, (phi, u, shift) in enumerate(zip(self.phis, [step.velocity, *step.beside], shifts)):
             one, view = cloud, self._layers_of_solids()[c]
             if cloud.side is not None:
@@ -396,8 +449,8 @@ class Particles:
             if not one.affine:
                 aff = np.zeros((9, 1), np.float32)
             _move(
-                one.x, vel, aff, phi, *u, *step.before[c], *shift, view.nodes, *solids.velocity, first,
-                self.flip, one.affine, step.dt / self.dx, SEEDING.margin, even_out,
+                one.x, vel, aff, phi, *u, *step.before[c], *shift, view.nodes, *solids.velocity,
+                self.partition.corner, first, self.flip, one.affine, step.dt / self.dx, SEEDING.margin, even_out,
             )  # fmt: skip
             if one is not cloud:
                 cloud.x[:, mine], cloud.vel[:, mine], cloud.aff[:, mine] = one.x, one.vel, one.aff
@@ -448,17 +501,18 @@ class Particles:
         """Refuse a state that is not one of these particles."""
         self.cloud.check(state, self.solids.whole.three)
 
-    def restore(self, state: dict[str, np.ndarray], started: bool) -> None:
-        """Particles of a checkpoint, and the φ of its frame."""
+    def restore(self, state: dict[str, np.ndarray]) -> None:
+        """Particles of a checkpoint."""
         c = self.cloud
         c.x, c.vel, c.aff, c.mu = self.partition.here(state["x"]), state["vel"], state["aff"], state["mu"]
         c.id, c.born = (state["id"], int(state["born"])) if "id" in state else (np.arange(c.n, dtype=c.ID), c.n)
         c.sources = state.get("sources", c.sources[:0])
         c.side = None
         self._last_dt, self._sorted, self.surface_is_current = float(state["dt"]), False, False
-        if started:  # use the shift of the ledger: a new search could find another shift
-            self._sort()
-            self._find_phi()
-            self._chambers()
-            self._shift(self.ledger.offsets)
-            self.surface_is_current = True
+
+    def restore_surface(self) -> None:
+        """φ by the shift of the ledger: a new search could find another shift."""
+        self._sort()
+        self._find_phi()
+        self._shift(self.ledger.offsets)
+        self.surface_is_current = True

@@ -8,12 +8,13 @@ closed, particles are clamped, and the surface is mirrored exactly. Rigid bodies
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ....bodies.body import RigidBody
 from ....discretise._moments import hat_fields
+from ....grid.box import IndexBox
 from ....grid.faces import FaceField, at_faces, ends, lower, upper
 from ....grid.fractions import centre_distance, close_edges, open_fractions
 from ....grid.mac import Grid, SubGrid
@@ -24,6 +25,7 @@ from ....scenes.schema import Keyed
 from ..partition import ParticlePartition
 from ..settings import SOLIDS
 from ._solids import _open_space, _room
+from .chambers import Chambers
 from .layers import Layers, any_thin, find_layers
 from .solid import Solid, by_number, joined, nearest_side, sides_of, solids_of
 
@@ -45,7 +47,6 @@ class Solids:
         self.partition = partition or ParticlePartition.whole(scene.shape, scene.dx)
         #: the grid of the domain, and the part of it that this process has
         self.whole = Grid(scene.shape, scene.dx)
-        self.grid = self.partition.grid
         model = scene.model
         #: what liquid does at the sides of the domain, in the order of `sides.NAMES`
         self.sides = sides_of(model.walls, scene.dimension)
@@ -64,6 +65,9 @@ class Solids:
         self._static: tuple[np.ndarray, ...] | None = None
         #: shares of the first and last faces of each axis that solids cover, bodies not counted
         self._covered: list[np.ndarray] = []
+        #: fields over the domain while solids rest and the grid covers a part of it (`hold`)
+        self._domain: dict[str, Any] = {}
+        self._chambers: tuple[np.ndarray, Chambers] | None = None
         #: open shares of faces, and the cells they cut
         self._cut: tuple[FaceField, np.ndarray] | None = None
         #: the same and the room of faces
@@ -107,6 +111,51 @@ class Solids:
         self._set_wall_model()
         return moved
 
+    @property
+    def grid(self) -> SubGrid:
+        """The part of the grid of the domain that this process has: the active box."""
+        return self.partition.grid
+
+    @property
+    def rests(self) -> bool:
+        """True if the grid may cover a part of the domain: nothing moves, and no wall is thin."""
+        return not self.moving and self.layers is None
+
+    def hold(self, box: IndexBox) -> None:
+        """Let the grid cover this box, and take its fields from those over the domain; solids rest."""
+        if not self._domain:
+            names = ("nodes", "distances", "open", "space", "room", "centre", "owner", "velocity")
+            self._domain |= {name: getattr(self, name) for name in names}
+            self._domain |= {"chambers": self.chambers(), "room_of_faces": self.room_of_faces() if self.list else None}
+        self.partition.hold(box)
+        held = {name: self._held(values) for name, values in self._domain.items()}
+        self._chambers = held["space"], held.pop("chambers")
+        self._room = held["open"], held.pop("room_of_faces")
+        for name, values in held.items():
+            setattr(self, name, values)
+        for axis, share in enumerate(self.open.user):
+            close_edges(share, axis)
+        self._set_wall_model()
+
+    def _held(self, values: Any) -> Any:
+        """The part of a field, or of fields, over the domain that the grid covers."""
+        if values is None or self.partition.holds_all:
+            return values
+        if isinstance(values, list):
+            return [self._held(v) for v in values]
+        if isinstance(values, FaceField):
+            return values.map(self._held)
+        if isinstance(values, Chambers):
+            return Chambers(self._held(values.which), values.rooms)
+        box, shape = self.partition.held, self.whole.shape
+        if values.ndim > len(shape):
+            box, shape = box.three(), self.whole.three
+        return box.part(values, shape).copy()
+
+    def everywhere(self, name: str) -> Any:
+        """A field over the domain, or over the part of it that this process has."""
+        return self._domain.get(name, getattr(self, name))
+
     def _measure_cells(self, phi: np.ndarray) -> None:
         """Space in cells, room for the density of particles and distance at the centres."""
         layers = self.layers
@@ -128,11 +177,15 @@ class Solids:
         """Distance at the nodes to all solids but bodies, in cells and the user's dimension."""
         return joined((d for s, d in zip(self.list, self.distances) if s.body is None), self.grid) / self.grid.dx
 
-    def chambers(self) -> tuple[np.ndarray, int]:
-        """The number of the chamber of each cell with space, and the number of chambers; 0 in solids."""
-        if self.layers is not None:
-            return self.layers.chambers(self.space)
-        return self.partition.parts(self.space)
+    def chambers(self) -> Chambers:
+        """The chambers of the space outside solids."""
+        if self._chambers is None or self._chambers[0] is not self.space:
+            layers, space = self.layers, self.space
+            which, count = self.partition.parts(space) if layers is None else layers.chambers(space)
+            made = Chambers.of(which, count, self.partition.only_own(space))
+            made.rooms = np.asarray(self.partition.comm.total(made.rooms))
+            self._chambers = self.space, made
+        return self._chambers[1]
 
     @property
     def phi(self) -> np.ndarray:

@@ -7,25 +7,30 @@ flow at three cells per step.
 
 Under water the room behind the source is not empty: the liquid that enters must push other liquid away. The pressure
 solve gets the divergence for this, `div u = volume entered / dt` (`crowding`). A full chamber takes no more liquid
-(`Chambers`).
+(`admitted`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
 
 from ....bodies.motion import Prescribed
+from ....grid.box import IndexBox
 from ....grid.faces import lower, upper
+from ....grid.mac import Grid
 from ....grid.shapes import Box, Shape, sample_meshes
 from ....parallel.partition import Partition
 from ....scenes.scene import Scene
 from ....scenes.schema import Inflow
+from ..active_box import cells_between
 from ..particles.seeding import region, wall_distance
 from ..particles.storage import Cloud
 from ..settings import SEEDING
+from ..solids.chambers import Chambers
 from ..solids.on_grid import Solids
 from .streamlines import Lines, Stream
 
@@ -64,6 +69,12 @@ class Source:
         """One component of the velocity of its liquid at points: its own velocity plus that of the source."""
         own = self.spec.velocity[axis]
         return own if self.mover is None else own + self.mover.velocity(axis, points, time)
+
+    def cells(self, time: float, last_dt: float, dx: float, domain: Sequence[int]) -> IndexBox:
+        """The cells that it fills at this time, and those that its liquid has come to in the last step."""
+        low, high = self.at(time).bounds(len(domain))
+        way = last_dt * max(map(abs, self.spec.velocity))
+        return cells_between((low - way) / dx, (high + way) / dx, domain)
 
     def began(self, time: float, dt: float) -> bool:
         """True if it flows for the first time in this step."""
@@ -186,31 +197,19 @@ def smooth_space(space: np.ndarray) -> np.ndarray:
     return space
 
 
-class Chambers:
-    """The separate parts of the space outside solids, and the volume of liquid that still fits into each."""
+def admitted(chambers: Chambers, mine: np.ndarray, there: np.ndarray, worth: float, partition: Partition) -> np.ndarray:
+    """Mask of the particles, given by their chambers `mine`, that fit; `there` is the liquid in cells.
 
-    def __init__(self, space: np.ndarray, partition: Partition):
-        self.space, self.partition = space, partition
-        #: 0 in solids
-        self.which, self.count = partition.parts(space)
-
-    def left(self, there: np.ndarray) -> np.ndarray:
-        """Volume that each chamber can still take, in cells; entry 0 is for solids. `there` is over cells."""
-        which, room = (self.partition.own(a).ravel() for a in (self.which, self.space - there))
-        return np.maximum(self.partition.comm.total(np.bincount(which, room, minlength=self.count + 1)), 0.0)
-
-    def of(self, cells: np.ndarray) -> np.ndarray:
-        """The chambers of cells, given by flat indices."""
-        return self.which.ravel()[cells]
-
-    def admit(self, chambers: np.ndarray, there: np.ndarray, worth: float) -> np.ndarray:
-        """Mask of the particles, given by their chambers, that fit; each fills the volume `worth`."""
-        left = self.left(there)
-        out = np.zeros(chambers.size, bool)
-        for chamber in np.unique(chambers):
-            here = np.flatnonzero(chambers == chamber)
-            out[here[: int(left[chamber] / worth + 1e-6)]] = True
-        return out
+    Each of them fills the volume `worth`.
+    """
+    which, volume = (partition.own(a).ravel() for a in (chambers.which, there))
+    liquid = partition.comm.total(np.bincount(which, volume, minlength=chambers.count + 1))
+    left = np.maximum(chambers.rooms - liquid, 0.0)
+    out = np.zeros(mine.size, bool)
+    for chamber in np.unique(mine):
+        here = np.flatnonzero(mine == chamber)
+        out[here[: int(left[chamber] / worth + 1e-6)]] = True
+    return out
 
 
 @dataclass
@@ -233,12 +232,16 @@ class Taps:
 
     def __init__(self, scene: Scene, solids: Solids):
         self.setting, self.dx = scene.model.particles, scene.dx
-        self.solids, self.grid, self.partition = solids, solids.grid, solids.partition
-        self._chambers: Chambers | None = None
+        self.solids, self.partition = solids, solids.partition
         #: by the number of the source
         self._lines: dict[int, Lines] = {}
         #: indices of sources without room for their liquid
         self._blocked: set[int] = set()
+
+    @property
+    def grid(self) -> Grid:
+        """The grid of the solids: the active box."""
+        return self.solids.grid
 
     def open(self, source: Source, index: int, time: float, last_dt: float, cloud: Cloud, worth: float) -> Emitted:
         """The particles that a source emits at a time; the particles are sorted, and of volume `worth`.
@@ -335,13 +338,11 @@ class Taps:
 
         `fresh` and `cells` describe the positions with the numbers `mine`; `there` is the liquid in the cells.
         """
-        if self._chambers is None or self.solids.moving:
-            self._chambers = Chambers(self.solids.space, self.partition)
-        chamber = np.zeros(every, np.int64)
-        chamber[mine] = np.where(fresh, 1 + self._chambers.of(cells), 0)
+        chambers, chamber = self.solids.chambers(), np.zeros(every, np.int64)
+        chamber[mine] = np.where(fresh, 1 + chambers.which.ravel()[cells], 0)
         chamber = self.partition.comm.total(chamber)
         wanted = np.flatnonzero(chamber)
-        return wanted[self._chambers.admit(chamber[wanted] - 1, there, worth)], len(wanted)
+        return wanted[admitted(chambers, chamber[wanted] - 1, there, worth, self.partition)], len(wanted)
 
 
 def free_share(pressure: np.ndarray, gravity: np.ndarray, head: float) -> np.ndarray:

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from ....grid.box import IndexBox
 from ....grid.faces import FaceField, between
 from ....grid.levelset import extend_into_solids
 from ....grid.shapes import Shape
@@ -104,6 +105,13 @@ class LevelSet:
             self.level = np.maximum(self.level, -self._sample(shape))
             self.ledger.outflow += before - volume(self.level, self.solids.space)
 
+    def extent(self) -> IndexBox | None:
+        """All cells: the level set is kept everywhere."""
+        return IndexBox.whole(self.grid.shape)
+
+    def follow(self, old: IndexBox) -> None:
+        """There is nothing to follow."""
+
     def viscosity(self) -> float:
         """One number for all cells: only particles can carry a viscosity that varies."""
         assert isinstance(self._mu, float)
@@ -135,6 +143,9 @@ class LevelSet:
     def face_velocity(self) -> FaceField:
         """The velocity on the faces, of the middle of the last step; nothing is changed."""
         return self.velocity.copy()
+
+    def even_out(self, step: StepFields) -> None:
+        """There is nothing to even out."""
 
     def move(self, step: StepFields) -> None:
         """Advect φ and the velocity with the step."""
@@ -201,7 +212,14 @@ class LevelSet:
         """Refuse a state that is not one of this grid."""
         check_state(state, self.state())
 
-    def restore(self, state: dict[str, np.ndarray], started: bool) -> None:
+    def everywhere(self) -> np.ndarray:
+        """φ over all cells, in the user's dimension."""
+        return self.grid.drop(self.phi)
+
+    def restore_surface(self) -> None:
+        """Each step finds φ again."""
+
+    def restore(self, state: dict[str, np.ndarray]) -> None:
         """The level set and the face velocities of a checkpoint."""
         self.level = state["level"]
         self.velocity = FaceField((state[f"velocity{a}"] for a in self.grid.axes), self.grid.axes)
