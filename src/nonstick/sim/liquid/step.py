@@ -151,6 +151,7 @@ class Liquid:
         with watch("transfer"):
             start = tracker.to_grid(dt)
             masses = Masses.of_layers(tracker.phis, self.solids, start.mass)
+            self.viscosity.load_bodies(masses)
             fields = StepFields(dt, kick, start.before, start.velocity, masses, self.solids.sticky)
             divergence = _sum(start.divergence, added.divergence)
         with watch("pressure"):
