@@ -45,6 +45,20 @@ def _steps(state: tuple, step: Callable, goal: float, most: int, every: int) -> 
             state = (*(xp.where(live, n, o) for n, o in zip(new, state)), state[-1] + xp.astype(live, state[-1].dtype))
 
 
+def on_rows(solve: Krylov, A: Map, M: Map, most: Callable[[], int], every: int) -> Callable:
+    """The sub-solver of `minimum_map_newton`: (rows a, right-hand side, goal) -> (v, steps); M is masked by eq. 42."""
+
+    def subsolve(a: Array, rhs: Array, goal: float) -> tuple[Array, int]:
+        xp = namespace(rhs)
+
+        def masked(function: Map) -> Map:
+            return lambda v: xp.where(a, function(xp.where(a, v, 0 * v)), v)
+
+        return solve(masked(A), masked(M), rhs, goal, most(), every)
+
+    return subsolve
+
+
 def _none(rhs: Array) -> Array:
     return 0.0 * namespace(rhs).sum(rhs)
 

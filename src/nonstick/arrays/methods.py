@@ -23,7 +23,7 @@ from ..solvers.base import Method
 from ..solvers.bodies_apart import solve_apart
 from .active_set import STRIDE, Fields, State, peak
 from .cycles import full_cycle, projected_grids
-from .krylov import PRECONDITIONERS, SOLVERS
+from .krylov import PRECONDITIONERS, SOLVERS, on_rows
 from .library import (
     DTYPES,
     double_precision,
@@ -270,22 +270,18 @@ class ArrayNewton(GridMethod):
         xp, before = namespace(fields.b), monitor.iterations
         M, every = PRECONDITIONERS[self.precond](fields.A), 1 if is_host(fields.b) else STRIDE
 
-        def subsolve(a: Any, rhs: Any, wanted: float) -> tuple[Any, int]:
-            def masked(function: Any) -> Any:
-                return lambda v: xp.where(a, function(xp.where(a, v, 0 * v)), v)
-
-            left = max(1, limit - monitor.iterations)
-            return SOLVERS[self.inner](masked(fields.A.__matmul__), masked(M), rhs, wanted, min(5000, left), every)
+        def most() -> int:
+            return min(5000, max(1, limit - monitor.iterations))
 
         def check(x: Any, g: Any, reached: NewtonResult) -> bool:
             monitor.iterations = before + reached.inner_iterations + reached.line_search_steps
             kkt = float(to_numpy(peak(fields.natural_residual(x, -g * fields.unknown)))[0])
             return kkt <= goal or monitor.iterations >= limit or monitor.interrupted()
 
-        found = minimum_map_newton(
-            fields.A.__matmul__, fields.b, fields.lower, fields.upper, fields.A.diagonal, x,
-            subsolve=subsolve, check=check, rtol=goal, enforced=None if side is None else side == 0,
-        )  # fmt: skip
+        subsolve = on_rows(SOLVERS[self.inner], fields.A.__matmul__, M, most, every)
+        given = fields.A.__matmul__, fields.b, fields.lower, fields.upper, fields.A.diagonal, x
+        known = None if side is None else side == 0
+        found = minimum_map_newton(*given, subsolve=subsolve, check=check, rtol=goal, enforced=known)
         monitor.iterations = before + found.inner_iterations + found.line_search_steps
         monitor.outer_iterations += found.newton_steps
         return Reached(found.x, xp.zeros_like(found.x))

@@ -30,12 +30,13 @@ from typing import Any, ClassVar
 import numpy as np
 
 from .. import cases
+from ..arrays.krylov import conjugate_gradients, on_rows
 from ..core.optional import missing
 from ..errors import NonstickError
 from ..mpi import petsc_driver
 from ..parallel.launch import petsc_home
 from ..problem.box import BoxProblem
-from ..solvers.andersen.newton import MinMapNewton, conjugate_gradients, minimum_map_newton
+from ..solvers.andersen.newton import MinMapNewton, minimum_map_newton
 from ..solvers.base import Method
 from .measure import measure, sweep, warm_up
 from .registry import Plan, benchmark
@@ -175,6 +176,10 @@ class OSQP(Method):
 # do the same iterations as `CG()` and `newton+paper`, up to the order of sums.
 
 
+def _cg(matrix: Any, most: int) -> Any:
+    return on_rows(conjugate_gradients, matrix.__matmul__, lambda r: r, lambda: most, 1)
+
+
 @dataclass(frozen=True)
 class NumPyCG(Method):
     """Conjugate gradients on A x = b, no preconditioner."""
@@ -184,8 +189,8 @@ class NumPyCG(Method):
 
     def solve(self, problem, start, monitor):
         matrix, ones = problem.A.matrix(), np.ones(problem.n)
-        cg = conjugate_gradients(matrix.__matmul__, ones, maxiter=monitor.limit(self.maxiter))
-        start.x[:], monitor.iterations = cg(ones > 0, problem.b, 0.9 * monitor.tolerance * problem.scale)
+        subsolve = _cg(matrix, monitor.limit(self.maxiter))
+        start.x[:], monitor.iterations = subsolve(ones > 0, problem.b, 0.9 * monitor.tolerance * problem.scale)
         monitor.outer_iterations = 1
         monitor.check(start.x)
 
@@ -205,7 +210,7 @@ class NumPyNewton(Method):
             return monitor.check(x, g)
 
         options = of.options() | {"maxiter": min(of.maxiter, monitor.limit(of.maxiter))}
-        options["subsolve"] = conjugate_gradients(matrix.__matmul__, ones, maxiter=of.inner_maxiter)
+        options["subsolve"] = _cg(matrix, of.inner_maxiter)
         given = (problem.b, box.lower, box.upper, problem.A.diagonal if of.scaled else ones, start.x)
         options |= {"check": check, "rtol": lambda: monitor.tolerance}
         outcome = minimum_map_newton(matrix.__matmul__, *given, **options)

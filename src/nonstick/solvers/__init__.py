@@ -1,6 +1,6 @@
 """Methods for box problems, one per file. `nonstick.registry` names them, `nonstick.compositions` builds them."""
 
-from .andersen.newton import MinMapNewton, minimum_map_newton
+from .andersen.newton import MinMapNewton
 from .auto.active_set import ActiveSet
 from .auto.banded import Banded
 from .base import Method
@@ -34,5 +34,4 @@ __all__ = [
     "ProjectedSOR",
     "Proximal",
     "SaddlePolicy",
-    "minimum_map_newton",
 ]

@@ -1,6 +1,6 @@
-"""Inverses made from others: of the assembled matrix, of a plain function of arrays, and reused under a mask.
+"""Inverses made from others: of the assembled matrix, and reused under a mask.
 
-`AsMatrix` is for an operator that works on vectors of another layout, `Function` for an `ArrayOperator`.
+`AsMatrix` is for an operator that works on vectors of another layout.
 
 `Reused` is a preconditioner that is built once for A and then only masked: `P'(r) = a⊗P(a⊗r) + f⊗r` (Andersen
 eq. 42 and 45).
@@ -12,7 +12,6 @@ masked operator.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -20,7 +19,6 @@ import numpy as np
 
 from ...operators.base import Operator
 from ...operators.csr import CSROperator
-from ...operators.products import Array
 from ..base import Inverse, IterativeInverse, Recipe
 from .incomplete import ILU
 
@@ -84,25 +82,6 @@ class _AsMatrix(IterativeInverse):
     def apply(self, r, out):
         flat = self.inner.apply(self._flat(r), np.empty(self.A.n))
         return self.A.enter(flat.astype(out.dtype, copy=False), out)
-
-
-@dataclass(frozen=True)
-class Function(Recipe):
-    """z = function(r)"""
-
-    function: Callable[[Array], Array]
-
-    def setup(self, operator, reuse=None):
-        return _Function(self.function)
-
-
-class _Function(Inverse):
-    def __init__(self, function: Callable[[Array], Array]):
-        self.function = function
-
-    def apply(self, r, out):
-        out.array = self.function(r.array)
-        return out
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from math import inf
 from typing import Any
 
-from ...operators.products import array_namespace
+from array_api_compat import array_namespace
 
 Array = Any  #: an array of any library that follows the array API
 

@@ -10,8 +10,8 @@ set 𝒜, eq. 26 and 47), and rows `f` are clamped at a bound. A Newton step sol
     a⊗A(Δx) = -a⊗g,    f⊗Δx = f⊗(bound - x)
 
 by a Krylov method on the masked operator `a⊗A(a⊗v) + f⊗v` (eq. 39), and a projected Armijo search on
-θ = ½ HᵀH (algorithm 1) follows. `minimum_map_newton` uses the array API and needs only products with A, sums and masks.
-So it works on NumPy, PyTorch or JAX arrays and returns arrays of the same library.
+θ = ½ HᵀH (algorithm 1) follows. `minimum_map_newton` uses the array API and needs only products with A, sums and masks,
+so `newton-array` runs it on arrays of other libraries.
 
 Departures from the paper:
 - d·x is compared with g, so that the sets do not depend on units; `d = 1` is the paper's map.
@@ -33,10 +33,8 @@ import numpy as np
 
 from ...inverse.base import IterativeInverse, Recipe
 from ...inverse.krylov.cg import CG
-from ...inverse.precond.adapters import Function
 from ...inverse.precond.incomplete import ILU
 from ...operators.masked import Masked
-from ...operators.products import ArrayOperator, array_namespace
 from ...problem.monitor import PATIENCE
 from ..base import Method
 from ..chentanez_muller.projected_gs import ProjectedSweeps
@@ -67,7 +65,7 @@ def minimum_map_newton(
     diagonal: Array,
     x: Array | None = None,
     *,
-    subsolve: SubSolver | None = None,
+    subsolve: SubSolver,
     check: Callable[[Array, Array, NewtonResult], bool] | None = None,
     rtol: float | Callable[[], float] = 1e-6,
     maxiter: int = 1000,
@@ -93,8 +91,6 @@ def minimum_map_newton(
     """
     H_of = MinimumMap(matvec, b, lower, upper, diagonal, clamp_ties)
     xp, scale = H_of.xp, H_of.max_abs(b) or 1.0
-    if subsolve is None:
-        subsolve = conjugate_gradients(matvec, diagonal)
     out = NewtonResult(H_of.project(0.0 * b if x is None else x))
     theta, g, H = H_of.merit(out.x)
     best, since, on_energy, a_old = inf, 0, False, None
@@ -188,30 +184,6 @@ def _armijo_energy(H_of: MinimumMap, out: NewtonResult, a, v, g, alpha, beta, li
             tau *= beta
             out.line_search_steps += 1
     return None
-
-
-def conjugate_gradients(
-    matvec: Callable[[Array], Array],
-    diagonal: Array,
-    precondition: Callable[[Array], Array] | None = None,
-    maxiter=5000,
-) -> SubSolver:
-    """The sub-solver of the paper for any array library: PCG on `a⊗A(a⊗v) + f⊗v` (eq. 39) and `a⊗P(a⊗r) + f⊗r`
-    (eq. 42); P is built once for A, by default the inverse of its diagonal."""
-    xp = array_namespace(diagonal)
-    inverse = xp.where(diagonal > 0, 1.0 / xp.where(diagonal > 0, diagonal, 1.0 + 0.0 * diagonal), 0.0 * diagonal)
-    P = precondition or (lambda r: inverse * r)
-
-    def solve(a, rhs, goal):
-        def masked(function):
-            return lambda v: xp.where(a, function(xp.where(a, v, 0.0 * v)), v)
-
-        A = ArrayOperator(xp, masked(matvec), 0.0 * rhs)
-        v = A.zeros()
-        result = CG(Function(masked(P)), maxiter=maxiter).setup(A).solve(A.enter(rhs), v, rtol=0.0, atol=goal)
-        return v.array, result.iterations
-
-    return solve
 
 
 def merit_descent(H_of: MinimumMap, x: Array, steps: int, alpha: float = 1e-3, beta: float = 0.5) -> Array:
