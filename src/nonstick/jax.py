@@ -19,9 +19,8 @@ from .api import solve as solve_on_host
 from .arrays.grid import GridProblem, _cut, _grown
 from .arrays.library import one_kind
 from .arrays.loop import advanced, prepared, register_trees
-from .arrays.pressure import open_fractions, pressure_problem, updated
+from .arrays.pressure import project as project_by
 from .core.optional import missing
-from .errors import NonstickError
 
 try:
     import jax
@@ -101,15 +100,9 @@ def project(
     >>> bool(abs(v[:, :-1]).max() < 1e-4), bool(p[0, 0] > p[0, 2] > 0)
     (True, True)
     """
-    if phi_solid is not None and weights is not None:
-        raise NonstickError("give either phi_solid or weights, not both")
-    if phi_solid is None and weights is None:  # a closed box
-        phi_solid = jnp.ones([n + 1 for n in phi_liquid.shape], phi_liquid.dtype)
-    faces = open_fractions(phi_solid) if weights is None else weights
-    step: dict[str, Any] = {"dt": dt, "dx": dx, "rho": rho, "weights": faces, "solid_velocity": solid_velocity}
-    problem = pressure_problem(phi_liquid, velocity, walls=walls, **step)
-    pressure = solve((problem.weights, problem.diagonal), problem.b, problem.lower, problem.upper, rtol=rtol)
-    return updated(pressure, phi_liquid, velocity, **step), pressure
+    step = {"dt": dt, "dx": dx, "rho": rho, "solid_velocity": solid_velocity}
+    given = {"phi_solid": phi_solid, "weights": weights, "walls": walls, "rtol": rtol}
+    return project_by(solve, phi_liquid, velocity, **given, **step)
 
 
 # -- over a grid -----------------------------------------------------------------------------------------------

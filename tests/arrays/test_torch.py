@@ -13,8 +13,8 @@ if not os.environ.get("NONSTICK_ARRAYS"):  # make test-arrays sets it: then PyTo
 import torch
 
 import nonstick.torch as nt
-from nonstick.arrays import GridProblem, solve_grid
-from nonstick.arrays.pressure import open_fractions
+from nonstick.arrays import GridProblem, active_set, solve_grid
+from nonstick.arrays.pressure import Projection, open_fractions
 
 STEP = 1e-5
 
@@ -110,6 +110,24 @@ def test_projection(name, n):
         return sum((f * o).sum() for f, o in zip(factors, out))
 
     check_gradient(value, [*velocity, *weights, *walls, phi + 0.2 * given.dx])
+
+
+@pytest.mark.parametrize("name, n", [("circle2d", 16), ("sphere3d", 8)])
+def test_nothing_leaves_its_device(name, n):
+    """On `meta`, which knows shapes alone, reading a number or mixing in an array of the processor is an error."""
+    given, there = cases.build(name, n).pressure_problem, lambda a: tensor(a).to("meta")
+    weights = open_fractions(there(given.phi_solid))
+    velocity = tuple(there(u) for u in given.velocity)
+    projection = Projection(there(given.phi_liquid), velocity, weights, given.dt, given.dx)
+    fields = projection.problem().fields()
+    M = active_set.preconditioner(fields, torch.float32)
+    state = active_set.begin(fields, active_set.predict(fields, M))
+    for settle in (True, False):
+        state = active_set.step(fields, M, M.levels(state.free), state, 0 * state.kkt, settle)
+    after = projection.updated(fields.A.layout.grid(state.x)[tuple(slice(k) for k in given.phi_liquid.shape)])
+    assert all(u.device.type == "meta" for u in after)
+    with pytest.raises(RuntimeError, match="device"):
+        torch.ones(2) * there([1.0, 2.0])
 
 
 def test_cost_of_a_gradient():

@@ -6,13 +6,15 @@ differentiate it: with respect to the velocity, to the level sets, to open fract
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from math import inf
 from typing import Any
 
 from ..errors import NonstickError
 from ..grid.levelset import THETA_MIN
 from .grid import GridProblem
-from .library import Array, namespace
+from .library import Array, device_of, namespace, one_kind
 
 Faces = tuple[Array, ...]
 
@@ -52,8 +54,8 @@ def open_fractions(phi_solid: Array) -> Faces:
         if d == 3:  # in cyclic order
             corners = [corners[0], corners[1], corners[3], corners[2]]
         w = _open_segment(*corners) if d == 2 else _open_square(*corners)
-        n = w.shape[axis]
-        at = xp.astype((xp.arange(n) > 0) & (xp.arange(n) < n - 1), w.dtype)
+        n, place = w.shape[axis], xp.arange(w.shape[axis], device=device_of(w))
+        at = xp.astype((place > 0) & (place < n - 1), w.dtype)
         out.append(w * xp.reshape(at, (1,) * axis + (n,) + (1,) * (d - axis - 1)))
     return tuple(out)
 
@@ -89,49 +91,107 @@ def _open_square(*v: Array) -> Array:
     return xp.where(closed, zero, out)
 
 
-def pressure_problem(
+@dataclass(frozen=True)
+class Projection:
+    """One pressure projection in the arrays of the caller; parameters are those of `PressureProblem`."""
+
+    phi_liquid: Array
+    velocity: Faces
+    weights: Faces
+    dt: float
+    dx: float
+    rho: float = 1000.0
+    solid_velocity: Faces | None = None
+
+    def problem(self, walls: Any = "cut") -> GridProblem:
+        """The rows of `PressureProblem`; `walls` is "cut", "all", "none" or a boolean array.
+
+        Cells that are no unknown have diagonal 0.
+        """
+        phi, xp = self.phi_liquid, namespace(self.phi_liquid)
+        zero, scale = xp.zeros_like(phi), self.dt / (self.rho * self.dx * self.dx)
+        diagonal, couplings, narrow = zero, [], zero > 1
+        for axis, weights in enumerate(self.weights):
+            here, there = (_cells(phi, axis, side) for side in (0, 1))  # of the two cells at an inner face
+            w = _inner(weights, axis)
+            open_w = xp.where(w > 0, w * scale, xp.zeros_like(w))
+            coupling = xp.where((here < 0) & (there < 0), open_w, xp.zeros_like(w))
+            low = xp.where(here < 0, _conductance(open_w, here, there), xp.zeros_like(w))
+            high = xp.where(there < 0, _conductance(open_w, there, here), xp.zeros_like(w))
+            edge = _edge(phi, axis)
+            couplings.append(xp.concat([coupling, edge], axis=axis))
+            diagonal = diagonal + xp.concat([low, edge], axis=axis) + xp.concat([edge, high], axis=axis)
+            narrow = narrow | (_cells(weights, axis, 0) < 1) | (_cells(weights, axis, 1) < 1)
+        if isinstance(walls, str):
+            masks = {"cut": narrow, "all": ~narrow | narrow, "none": narrow & ~narrow}
+            if walls not in masks:
+                raise NonstickError(f"walls of a problem in arrays must be cut, all, none or an array, not {walls!r}")
+            walls = masks[walls]
+        b = xp.where((phi < 0) & (diagonal > 0), -self._divergence() / self.dx, zero)
+        return GridProblem(tuple(couplings), diagonal, b, xp.where(walls, zero, zero - inf), inf)
+
+    def _divergence(self) -> Array:
+        """Flux out of every cell: w u + (1 - w) u_solid, where closed faces do not read u."""
+        total = 0.0
+        for axis, (u, w) in enumerate(zip(self.velocity, self.weights)):
+            xp = namespace(u)
+            flux = xp.where(w > 0, w * u, xp.zeros_like(u))
+            if self.solid_velocity is not None:
+                flux = flux + (1 - w) * self.solid_velocity[axis]
+            total = total + _cells(flux, axis, 1) - _cells(flux, axis, 0)
+        return total
+
+    def updated(self, pressure: Array) -> Faces:
+        """u - dt/rho grad p with the ghost-fluid gradient, as `PressureProblem.update`."""
+        phi, factor, out = self.phi_liquid, self.dt / (self.rho * self.dx), []
+        for axis, (u, w) in enumerate(zip(self.velocity, self.weights)):
+            xp = namespace(u)
+            here, there = (_cells(phi, axis, side) for side in (0, 1))
+            low, high = (_cells(pressure, axis, side) for side in (0, 1))
+            zero, one = xp.zeros_like(here), xp.ones_like(here)
+            to_air = -_conductance(one, here, there) * low
+            from_air = _conductance(one, there, here) * high
+            step = xp.where(here < 0, xp.where(there < 0, high - low, to_air), xp.where(there < 0, from_air, zero))
+            edge = _edge(u, axis)
+            step = xp.concat([edge, factor * step, edge], axis=axis)
+            wet = xp.astype(phi < 0, u.dtype)
+            touching = xp.concat([edge, wet], axis=axis) + xp.concat([wet, edge], axis=axis) > 0
+            solid = xp.zeros_like(u) if self.solid_velocity is None else self.solid_velocity[axis]
+            out.append(xp.where(touching, xp.where(w > 0, u - step, solid), u))
+        return tuple(out)
+
+
+def project(
+    solve: Callable[..., Array],
     phi_liquid: Array,
     velocity: Faces,
     *,
-    dt: float,
-    dx: float,
-    rho: float = 1000.0,
-    weights: Faces,
-    solid_velocity: Faces | None = None,
-    walls: Any = "cut",
-) -> GridProblem:
-    """The rows of `PressureProblem`, assembled in the arrays of the caller.
+    phi_solid: Array | None,
+    weights: Faces | None,
+    walls: Any,
+    rtol: float | None,
+    **step: Any,
+) -> tuple[Faces, Array]:
+    """Velocity and pressure after one projection, by a solver with derivatives (`nonstick.torch`, `nonstick.jax`)."""
+    if phi_solid is not None and weights is not None:
+        raise NonstickError("give either phi_solid or weights, not both")
+    if phi_solid is None and weights is None:  # a closed box
+        shape, kind = [n + 1 for n in phi_liquid.shape], {"dtype": phi_liquid.dtype, "device": device_of(phi_liquid)}
+        phi_solid = namespace(phi_liquid).ones(tuple(shape), **kind)
+    faces = {f"velocity[{a}]": u for a, u in enumerate(velocity)}
+    faces |= {f"weights[{a}]": w for a, w in enumerate(weights or ())}
+    one_kind(phi_liquid=phi_liquid, phi_solid=phi_solid, **faces)
+    own = Projection(phi_liquid, velocity, open_fractions(phi_solid) if weights is None else weights, **step)
+    problem = own.problem(walls)
+    pressure = solve((problem.weights, problem.diagonal), problem.b, problem.lower, problem.upper, rtol=rtol)
+    return own.updated(pressure), pressure
 
-    Parameters are those of `PressureProblem`; `walls` is "cut", "all", "none" or a boolean array. Cells that are no
-    unknown have diagonal 0.
-    """
-    xp, d, scale = namespace(phi_liquid), phi_liquid.ndim, dt / (rho * dx * dx)
-    zero = xp.zeros_like(phi_liquid)
-    liquid = phi_liquid < 0
-    diagonal, couplings, narrow = zero, [], zero > 1
-    for axis in range(d):
-        here, there = (_cells(phi_liquid, axis, side) for side in (0, 1))  # of the two cells at an inner face
-        w = _inner(weights[axis], axis)
-        both = (here < 0) & (there < 0)
-        open_w = xp.where(w > 0, w * scale, xp.zeros_like(w))
-        coupling = xp.where(both, open_w, xp.zeros_like(w))
-        low = xp.where(here < 0, _conductance(open_w, here, there), xp.zeros_like(w))
-        high = xp.where(there < 0, _conductance(open_w, there, here), xp.zeros_like(w))
-        shape = list(phi_liquid.shape)
-        shape[axis] = 1
-        edge = zero[tuple(slice(n) for n in shape)]
-        couplings.append(xp.concat([coupling, edge], axis=axis))
-        diagonal = diagonal + xp.concat([low, edge], axis=axis) + xp.concat([edge, high], axis=axis)
-        narrow = narrow | (_cells(weights[axis], axis, 0) < 1) | (_cells(weights[axis], axis, 1) < 1)
-    if isinstance(walls, str):
-        masks = {"cut": narrow, "all": ~narrow | narrow, "none": narrow & ~narrow}
-        if walls not in masks:
-            raise NonstickError(f"walls of a problem in arrays must be cut, all, none or an array, not {walls!r}")
-        walls = masks[walls]
-    lower = xp.where(walls, zero, zero - inf)
-    b = -divergence(velocity, weights, solid_velocity) / dx
-    there = liquid & (diagonal > 0)
-    return GridProblem(tuple(couplings), diagonal, xp.where(there, b, zero), lower, inf)
+
+def _edge(field: Array, axis: int) -> Array:
+    """Zeros with the shape of a field that is one cell long along an axis."""
+    at = [slice(None)] * field.ndim
+    at[axis] = slice(0, 1)
+    return namespace(field).zeros_like(field[tuple(at)])
 
 
 def _conductance(w: Array, here: Array, there: Array) -> Array:
@@ -140,49 +200,3 @@ def _conductance(w: Array, here: Array, there: Array) -> Array:
     surface = there >= 0
     theta = xp.where(surface, _ratio(here, here - there), xp.ones_like(w))
     return w / xp.where(theta > THETA_MIN, theta, xp.zeros_like(w) + THETA_MIN)
-
-
-def divergence(velocity: Faces, weights: Faces, solid_velocity: Faces | None) -> Array:
-    """Flux out of every cell: w u + (1 - w) u_solid, where closed faces do not read u."""
-    total = None
-    for axis, (u, w) in enumerate(zip(velocity, weights)):
-        xp = namespace(u)
-        flux = xp.where(w > 0, w * u, xp.zeros_like(u))
-        if solid_velocity is not None:
-            flux = flux + (1 - w) * solid_velocity[axis]
-        out = _cells(flux, axis, 1) - _cells(flux, axis, 0)
-        total = out if total is None else total + out
-    return total
-
-
-def updated(
-    pressure: Array,
-    phi_liquid: Array,
-    velocity: Faces,
-    *,
-    dt: float,
-    dx: float,
-    rho: float = 1000.0,
-    weights: Faces,
-    solid_velocity: Faces | None = None,
-) -> Faces:
-    """u - dt/rho grad p with the ghost-fluid gradient, as `PressureProblem.update`."""
-    factor, out = dt / (rho * dx), []
-    for axis, (u, w) in enumerate(zip(velocity, weights)):
-        xp = namespace(u)
-        here, there = (_cells(phi_liquid, axis, side) for side in (0, 1))
-        low, high = (_cells(pressure, axis, side) for side in (0, 1))
-        one = xp.ones_like(here)
-        to_air = -_conductance(one, here, there) * low
-        from_air = _conductance(one, there, here) * high
-        zero = xp.zeros_like(here)
-        step = xp.where(here < 0, xp.where(there < 0, high - low, to_air), xp.where(there < 0, from_air, zero))
-        shape = list(u.shape)
-        shape[axis] = 1
-        edge = xp.zeros_like(u[tuple(slice(n) for n in shape)])
-        step = xp.concat([edge, factor * step, edge], axis=axis)
-        wet = xp.astype(phi_liquid < 0, u.dtype)
-        touching = xp.concat([edge, wet], axis=axis) + xp.concat([wet, edge], axis=axis) > 0
-        solid = xp.zeros_like(u) if solid_velocity is None else solid_velocity[axis]
-        out.append(xp.where(touching, xp.where(w > 0, u - step, solid), u))
-    return tuple(out)
