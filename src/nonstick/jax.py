@@ -100,8 +100,8 @@ def project(
     >>> bool(abs(v[:, :-1]).max() < 1e-4), bool(p[0, 0] > p[0, 2] > 0)
     (True, True)
     """
-    step = {"dt": dt, "dx": dx, "rho": rho, "solid_velocity": solid_velocity}
-    given = {"phi_solid": phi_solid, "weights": weights, "walls": walls, "rtol": rtol}
+    step: dict[str, Any] = {"dt": dt, "dx": dx, "rho": rho, "solid_velocity": solid_velocity}
+    given: dict[str, Any] = {"phi_solid": phi_solid, "weights": weights, "walls": walls, "rtol": rtol}
     return project_by(solve, phi_liquid, velocity, **given, **step)
 
 

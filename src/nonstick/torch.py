@@ -113,8 +113,8 @@ def project(
     >>> float(v[:, :-1].abs().max()) < 1e-8, float(p[0, 0]) > float(p[0, 2]) > 0
     (True, True)
     """
-    step = {"dt": dt, "dx": dx, "rho": rho, "solid_velocity": solid_velocity}
-    given = {"phi_solid": phi_solid, "weights": weights, "walls": walls, "rtol": rtol}
+    step: dict[str, Any] = {"dt": dt, "dx": dx, "rho": rho, "solid_velocity": solid_velocity}
+    given: dict[str, Any] = {"phi_solid": phi_solid, "weights": weights, "walls": walls, "rtol": rtol}
     return project_by(solve, phi_liquid, velocity, **given, **step)
 
 
