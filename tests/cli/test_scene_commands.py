@@ -112,6 +112,7 @@ def test_run_says_what_check_knows_once_and_logs_it(tmp_path, capsys):
     file, out = tmp_path / "mug.toml", tmp_path / "run"
     file.write_text(
         "[domain]\nsize = [1.0, 1.0]\nresolution = 16\n[time]\nframes = 1\n[output]\nmovie = false\n"
+        "[surface]\ntrack = 'grid'\n"
         "[[liquid]]\nshape = {type = 'box', low = [0.35, 0.3], high = [0.65, 0.6]}\n"
         "[[solid]]\nshape = {type = 'box', low = [0.3, 0.24], high = [0.7, 0.3]}\n"
     )

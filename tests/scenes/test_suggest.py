@@ -55,3 +55,13 @@ def test_keys_of_shapes(shape, given, meant):
 def test_keys_of_tables(data, given, meant):
     with pytest.raises(NonstickError, match=f"unknown key '{given}', did you mean '{meant}'"):
         Scene({**BASE, **data})
+
+
+@pytest.mark.parametrize(
+    "given, meant",
+    [("resolution", "'domain.resolution'"), ("Frames", "'time.frames'"), ("fps", "'camera.fps' or 'time.fps'"),
+     ("gravity", "'physics.gravity'"), ("friction", "'bodies.0.friction'")],
+)  # fmt: skip
+def test_a_key_without_its_table_is_given_it(given, meant):
+    with pytest.raises(NonstickError, match=f"unknown key '{given}', did you mean {meant}"):
+        Scene({**BASE, given: 4})

@@ -57,9 +57,10 @@ def sentence(error: ValidationError, model: Any) -> str:
     key = ".".join(parts) if parts else "the file"
     if kind == "extra_forbidden":
         known = first.get("known") or _known_keys(model, parts[:-1])
-        tables = [] if parts[:-1] else [table for table in known if key in _known_keys(model, [table])]
-        meant = f"{tables[0]}.{key}" if len(tables) == 1 else suggestion(parts[-1], known)
-        hint = f", did you mean {meant!r}" if meant else f"; known here: {', '.join(known)}" if known else ""
+        inside = [] if parts[:-1] else _inside_tables(model, known, key)
+        meant = suggestion(parts[-1], known)
+        words = " or ".join(map(repr, inside[:3])) or (repr(meant) if meant else "")
+        hint = f", did you mean {words}" if words else f"; known here: {', '.join(known)}" if known else ""
         return f"unknown key {brief(key)}{hint}"
     if kind == "missing":
         return f"{key!r} is missing"
@@ -107,6 +108,17 @@ def _known_keys(model: Any, path: list[str]) -> list[str]:
             return []
         model = next(_models(field.annotation), None)
     return sorted(getattr(model, "model_fields", {}))
+
+
+def _inside_tables(model: Any, tables: Iterable[str], key: str) -> list[str]:
+    """Where a key that stands at the top belongs: `fps` is `time.fps`. Lists of tables count if no other table has it."""
+    found: dict[bool, list[str]] = {False: [], True: []}
+    for table in tables:
+        several = getattr(model.model_fields[table].annotation, "__origin__", None) in (list, tuple)
+        for name in _known_keys(model, [table]):
+            if name.lower() == key.lower():
+                found[several].append(f"{table}.0.{name}" if several else f"{table}.{name}")
+    return found[False] or found[True]
 
 
 def _models(annotation: Any) -> Iterator[Any]:

@@ -190,14 +190,16 @@ def _check_walls(found: Findings, scene: Scene, solids: Solids) -> None:
         phi = wall.shape.sample(solids.grid.nodes())
         phi = -phi if spec.container else phi
         key = f"solid.{index}.shape"
-        if not (phi < 0).any():
-            found.warnings.append(f"{key} touches no node of the grid: it lies outside, or is thinner than a cell")
-        elif float(-phi.min()) < 0.75 * scene.dx:
+        if float(phi.min()) > 0.5 * math.sqrt(scene.dimension) * scene.dx:  # half the diagonal of a cell
+            found.warnings.append(f"{key} is nowhere in the domain")
+        elif float(-phi.min()) < 0.75 * scene.dx and solids.layers is None:
             found.warnings.append(
                 f"{key} is thinner than {1.5:g} cells ({scene.dx:.3g} m each): liquid may pass; raise domain.resolution"
             )
         if phi.max() <= 0:
             found.warnings.append(f"{key} fills the whole domain")
+    if solids.layers is not None:
+        found.facts.append("walls thinner than two cells: the liquid on each side of them is treated on its own")
     free = solids.space.reshape(scene.shape) > 0.05
     if free.all():
         return
