@@ -50,14 +50,14 @@ guarded(work)
 """
 
 
-def interrupted(code: str) -> tuple[int, str, str]:
+def interrupted(code: str, way: int = signal.SIGINT) -> tuple[int, str, str]:
     process = subprocess.Popen(
         [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ,
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # ignored by jobs in the background
     )  # fmt: skip
     assert process.stdout is not None and process.stdout.readline() == "ready\n"
     threading.Event().wait(0.5)
-    process.send_signal(signal.SIGINT)
+    process.send_signal(way)
     out, err = process.communicate(timeout=30)
     return process.returncode, out, err
 
@@ -72,8 +72,31 @@ def test_python_is_left_to_clean_up():
     assert code == 1 and "cleaned up" in out and err == "nonstick: interrupted\n"
 
 
+@pytest.mark.parametrize("way", ["SIGTERM", "SIGHUP"])
+def test_signals_that_end_a_process_leave_nothing_half_written(tmp_path, way):
+    code = (
+        "import time\nfrom nonstick.cli.terminal import guarded\nfrom nonstick.files.atomic import replacing\n"
+        f"def work():\n    with replacing({str(tmp_path / 'a.vdb')!r}) as partial:\n"
+        "        partial.write_text('half')\n"
+        "        print('ready', flush=True)\n        time.sleep(60)\nguarded(work)"
+    )
+    assert interrupted(code, getattr(signal, way))[::2] == (1, "nonstick: interrupted\n")
+    assert not list(tmp_path.iterdir())
+    assert interrupted(BUSY, getattr(signal, way))[0] == 1
+
+
 def test_a_dropped_one_is_sent_again():
     code, _, err = interrupted(DROPPED)
+    assert code == 1 and err == "nonstick: interrupted\n"
+
+
+def test_objects_that_were_left_half_made_say_nothing():
+    code, _, err = interrupted(
+        "import time\nfrom nonstick.cli.terminal import guarded\n"
+        "class Half:\n    def __del__(self):\n        self.never_set\n"
+        "kept = Half()\n"
+        "def work():\n    own = Half()\n    print('ready', flush=True)\n    time.sleep(60)\nguarded(work)"
+    )
     assert code == 1 and err == "nonstick: interrupted\n"
 
 

@@ -250,16 +250,24 @@ AGAIN = 255
 
 @contextmanager
 def prompt_interrupt(patience: float = PATIENCE) -> Iterator[None]:
-    """Serve Ctrl-C as usual; if that takes longer than `patience` seconds, leave the process."""
+    """Serve Ctrl-C as usual; if that takes longer than `patience` seconds, leave the process.
+
+    Signals that end a process (SIGTERM, SIGHUP) are served like Ctrl-C, unless somebody has said what they do: no file
+    stays behind half written.
+    """
     ours = signal.default_int_handler
     main = threading.current_thread() is threading.main_thread()
     if sys.platform == "win32" or not main or signal.getsignal(signal.SIGINT) is not ours:
         yield
         return
+    ending = [number for number in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(number) is signal.SIG_DFL]
     served = threading.Event()
+
+    came = threading.Event()
 
     def serve(number, frame):
         served.set()
+        came.set()
         ours(number, frame)
 
     reader, writer = os.pipe()
@@ -267,21 +275,27 @@ def prompt_interrupt(patience: float = PATIENCE) -> Iterator[None]:
     def dropped(what):
         if issubclass(what.exc_type, KeyboardInterrupt):
             os.write(writer, bytes([AGAIN]))
-        else:
+        elif not came.is_set():  # what a compiler left half made has nothing to say
             report(what)
 
     report, sys.unraisablehook = sys.unraisablehook, dropped
     os.set_blocking(writer, False)
     before = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)  # written when the signal comes, not when served
-    signal.signal(signal.SIGINT, serve)
+    for number in (signal.SIGINT, *ending):
+        signal.signal(number, serve)
     threading.Thread(target=_watch, args=(reader, served, patience), daemon=True).start()
     try:
         yield
     finally:
         signal.signal(signal.SIGINT, ours)
-        sys.unraisablehook = report
+        for number in ending:
+            signal.signal(number, signal.SIG_DFL)
+        sys.unraisablehook = _silent if came.is_set() else report
         signal.set_wakeup_fd(before)
         os.close(writer)  # ends the thread
+
+
+def _silent(what: object) -> None: ...
 
 
 def _watch(reader: int, served: threading.Event, patience: float) -> None:
@@ -289,7 +303,7 @@ def _watch(reader: int, served: threading.Event, patience: float) -> None:
         if came[0] == AGAIN:
             time.sleep(0.02)  # until the place is left
             signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
-        elif came[0] == signal.SIGINT:
+        elif came[0] in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             if not served.wait(patience):
                 sys.stderr.write("nonstick: interrupted inside compiled code\n")
                 sys.stderr.flush()

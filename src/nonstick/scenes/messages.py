@@ -59,8 +59,8 @@ def sentence(error: ValidationError, model: Any) -> str:
         known = first.get("known") or _known_keys(model, parts[:-1])
         inside = [] if parts[:-1] else _inside_tables(model, known, key)
         meant = suggestion(parts[-1], known)
-        words = " or ".join(map(repr, inside[:3])) or (repr(meant) if meant else "")
-        hint = f", did you mean {words}" if words else f"; known here: {', '.join(known)}" if known else ""
+        meant_one = " or ".join(map(repr, inside[:3])) or (repr(meant) if meant else "")
+        hint = f", did you mean {meant_one}" if meant_one else f"; known here: {', '.join(known)}" if known else ""
         return f"unknown key {brief(key)}{hint}"
     if kind == "missing":
         return f"{key!r} is missing"
@@ -111,7 +111,7 @@ def _known_keys(model: Any, path: list[str]) -> list[str]:
 
 
 def _inside_tables(model: Any, tables: Iterable[str], key: str) -> list[str]:
-    """Where a key that stands at the top belongs: `fps` is `time.fps`. Lists of tables count if no other table has it."""
+    """Where a key that stands at the top belongs, as `frames` is `time.frames`; in lists of tables if nowhere else."""
     found: dict[bool, list[str]] = {False: [], True: []}
     for table in tables:
         several = getattr(model.model_fields[table].annotation, "__origin__", None) in (list, tuple)
