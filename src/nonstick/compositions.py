@@ -25,13 +25,14 @@ from .inverse.multigrid.aggregation.coarsening import GIA, Aggregation, Topology
 from .inverse.multigrid.aggregation.levels import Packed
 from .inverse.multigrid.aggregation.smoothed import NearNull, Smoothed
 from .inverse.multigrid.algebraic.coarsening import Algebraic
+from .inverse.multigrid.bottom import Sweeps
 from .inverse.multigrid.cycles import Resmoothed, V, W
 from .inverse.multigrid.faces.box import BoxSweep
 from .inverse.multigrid.faces.coarsening import FaceCoarsening, MeanVolumes, Voxels
 from .inverse.multigrid.faces.smoothers import BandJacobi, Chebyshev, ViscousBottom
 from .inverse.multigrid.grid.blocks import Blocks
 from .inverse.multigrid.grid.geometric import Assembled, Geometric
-from .inverse.multigrid.hierarchy import Multigrid, Sweeps
+from .inverse.multigrid.hierarchy import Multigrid
 from .inverse.multigrid.smoothers import RBSSOR, Lexicographic, RedBlack, SmootherRecipe, SPAI0Sweeps
 from .inverse.precond.adapters import AsMatrix, Reused
 from .inverse.precond.bordered import WithBorder

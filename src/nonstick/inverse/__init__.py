@@ -12,13 +12,14 @@ from .krylov.richardson import Richardson
 from .multigrid.aggregation.coarsening import GIA, Pairwise, TopologyAware
 from .multigrid.aggregation.smoothed import NearNull, Smoothed
 from .multigrid.algebraic.coarsening import Algebraic
+from .multigrid.bottom import Sweeps
 from .multigrid.cycles import F, Full, K, Resmoothed, V, W
 from .multigrid.faces.box import BoxSweep
 from .multigrid.faces.coarsening import MeanVolumes, Voxels
 from .multigrid.faces.smoothers import BandJacobi, Chebyshev, ViscousBottom
 from .multigrid.grid.blocks import Blocks
 from .multigrid.grid.geometric import Geometric
-from .multigrid.hierarchy import Multigrid, Sweeps
+from .multigrid.hierarchy import Multigrid
 from .multigrid.smoothers import RBSSOR, DampedJacobi, Lexicographic, RedBlack, SPAI0Sweeps
 from .precond.adapters import AsMatrix, Reused
 from .precond.ainv import AINV

@@ -14,32 +14,14 @@ def _block_dot(partial, x, y):
     for k in prange(partial.size):
         s = 0.0
         for t in range(k * BLOCK, min(n, (k + 1) * BLOCK)):
-            s += x[t] * y[t]
-        partial[k] = s
-
-
-def dot(x: np.ndarray, y: np.ndarray) -> float:
-    """x . y, deterministic."""
-    partial = np.empty(-(-x.size // BLOCK))
-    _block_dot(partial, x, y)
-    return float(partial.sum())
-
-
-@parallel_sum
-def _block_dot32(partial, x, y):
-    """The same for float32 vectors, still summed in float64."""
-    n = x.size
-    for k in prange(partial.size):
-        s = 0.0
-        for t in range(k * BLOCK, min(n, (k + 1) * BLOCK)):
             s += np.float64(x[t]) * np.float64(y[t])
         partial[k] = s
 
 
-def block_dot32(x: np.ndarray, y: np.ndarray) -> float:
-    """x . y of float32 vectors, deterministic."""
+def dot(x: np.ndarray, y: np.ndarray) -> float:
+    """x . y of vectors in double or single precision, summed in double precision, deterministic."""
     partial = np.empty(-(-x.size // BLOCK))
-    _block_dot32(partial, x, y)
+    _block_dot(partial, x, y)
     return float(partial.sum())
 
 
@@ -76,3 +58,23 @@ def _xpby(y, x, beta):
     """y = x + beta y"""
     for t in prange(y.size):
         y[t] = x[t] + beta * y[t]
+
+
+@parallel_sum
+def _coefficients(partial, V, w, count):
+    """partial[k, i] = the part of V[i]ᵀw in block k, for the first `count` vectors."""
+    for k in prange(partial.shape[0]):
+        for i in range(count):
+            s = 0.0
+            for t in range(k * BLOCK, min(w.size, (k + 1) * BLOCK)):
+                s += V[i, t] * w[t]
+            partial[k, i] = s
+
+
+@parallel
+def _add_combination(w, V, h, count):
+    """w += Σ h[i] V[i] over the first `count` vectors."""
+    for k in prange(-(-w.size // BLOCK)):
+        for i in range(count):
+            for t in range(k * BLOCK, min(w.size, (k + 1) * BLOCK)):
+                w[t] += h[i] * V[i, t]

@@ -14,8 +14,8 @@ import numpy as np
 from ..grid.box import IndexBox
 from ..parallel.boxes import Boxes
 from ..parallel.comm import Comm
-from ..parallel.components import united
 from ..parallel.halo import Graph, Halo
+from ..parallel.partition import united
 from .rows import Piece, Rows
 
 

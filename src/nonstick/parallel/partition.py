@@ -21,7 +21,6 @@ from ..grid.mac import SubGrid
 from ..grid.masks import connected_parts
 from .boxes import Boxes
 from .comm import SELF, Comm
-from .components import united
 from .halo import Halo
 
 
@@ -184,3 +183,18 @@ def _touching(which: np.ndarray, axis: int) -> np.ndarray:
     a, b = np.moveaxis(which, axis, 0)[:-1].ravel(), np.moveaxis(which, axis, 0)[1:].ravel()
     different = (a != b) & (a > 0) & (b > 0)
     return np.stack([a[different], b[different]], axis=1)
+
+
+def united(comm: Comm, pairs: np.ndarray, count: int) -> tuple[int, np.ndarray]:
+    """Join `count` labels of all ranks wherever a rank has a pair (m, 2) of them: the number of parts, and the part of
+    each label.
+
+    Parts are numbered by their first label, so the numbers are the same on all ranks.
+    """
+    import scipy.sparse as sp  # slow to load
+    from scipy.sparse.csgraph import connected_components
+
+    a, b = comm.joined(np.ascontiguousarray(pairs, np.int64).reshape(-1, 2)).T
+    graph = sp.coo_array((np.ones(a.size), (a, b)), shape=(count, count))
+    parts, number = connected_components(graph, directed=False)
+    return parts, number.astype(np.int64)

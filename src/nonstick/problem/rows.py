@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from ..core import rounding
+from ..kernels._vector import BLOCK
 from . import _rows as kernels
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ def row_error(
     strict : bool
         Count rounding by the terms of each row alone, not by the largest x.
     """
-    d, blocks = problem.A.diagonal, -(-x.size // kernels.BLOCK)
+    d, blocks = problem.A.diagonal, -(-x.size // BLOCK)
     plain, scaled, worst = np.zeros((3, blocks))
     where = np.zeros(blocks, np.int64)
     kernels._block_sizes(plain, scaled, x, d)

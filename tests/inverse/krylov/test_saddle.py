@@ -6,8 +6,7 @@ import pytest
 from nonstick.compositions import CHEBYSHEV_MG, CYCLE
 from nonstick.discretise import StokesProblem
 from nonstick.inverse import GMRES, MINRES, BlockDiagonal, Projection
-from nonstick.inverse.krylov._basis import _add_combination, _coefficients
-from nonstick.kernels._vector import BLOCK
+from nonstick.kernels._vector import BLOCK, _add_combination, _coefficients
 from nonstick.operators.masked import Masked
 from nonstick.solvers.saddle import BlockPivots
 

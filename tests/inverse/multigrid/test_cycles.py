@@ -9,8 +9,9 @@ import scipy.sparse as sp
 from nonstick.errors import NonstickError
 from nonstick.inverse import CG, Chebyshev
 from nonstick.inverse.multigrid import GIA, RBSSOR, Algebraic, Blocks, Geometric, Pairwise, Smoothed, TopologyAware
+from nonstick.inverse.multigrid.bottom import Bottom
 from nonstick.inverse.multigrid.cycles import F, Full, K, Resmoothed, V, W
-from nonstick.inverse.multigrid.hierarchy import Bottom, Multigrid, Stepwise, descend
+from nonstick.inverse.multigrid.hierarchy import Multigrid, Stepwise, descend
 from nonstick.inverse.multigrid.smoothers import DampedJacobi, Lexicographic, RedBlack
 from nonstick.operators.csr import CSROperator
 from nonstick.operators.masked import Masked

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from nonstick.inverse.multigrid._dense import _factor, _substitute
+from nonstick.inverse.multigrid.bottom import _factor, _substitute
 
 
 @pytest.mark.parametrize("n", [1, 2, 17])

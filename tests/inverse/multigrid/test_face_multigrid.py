@@ -10,6 +10,7 @@ import pytest
 
 from nonstick import ViscosityProblem
 from nonstick.compositions import BOX_MG, CHEBYSHEV_MG, face_multigrid
+from nonstick.inverse.multigrid.bottom import Sweeps
 from nonstick.inverse.multigrid.faces.box import BoxSmoother, BoxSweep, BoxTable, full_box, stencil_box
 from nonstick.inverse.multigrid.faces.coarsening import (
     AIR,
@@ -22,7 +23,6 @@ from nonstick.inverse.multigrid.faces.coarsening import (
     coarsen_voxels,
 )
 from nonstick.inverse.multigrid.faces.smoothers import BandJacobi, Chebyshev, ViscousBottom
-from nonstick.inverse.multigrid.hierarchy import Sweeps
 from nonstick.inverse.multigrid.level import OperatorLevel
 from nonstick.kernels._faces import _faces_polynomial, _faces_scaled
 

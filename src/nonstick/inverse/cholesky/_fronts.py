@@ -4,13 +4,47 @@ Front s has `wide` columns that are eliminated and `tall` rows that they update.
 are stored in Fortran order, with the triangle above the diagonal unused. The update, tall × tall, waits on a stack for
 the parent.
 
-BLAS takes addresses of letters and numbers. The arrays that hold them are arguments of a kernel, because numba frees an
-array of its own after the last use that it knows of.
+BLAS and LAPACK are those of SciPy. A kernel that calls them is decorated with `dense`: it finds them by name when it is
+loaded. Every argument is an address: of an array (`a.ctypes.data`), of a number (an array of one), of a letter. The
+arrays that hold letters and numbers are arguments of a kernel, because numba frees an array of its own after the last
+use that it knows of.
 """
 
-import numpy as np
+import ctypes
 
-from ...kernels.blas import dense, dgemv, dpotrf, dsyrk, dtrsm, dtrsv
+import llvmlite.binding as llvm
+import numpy as np
+from numba import types
+
+from ...kernels import _decorator
+
+#: the routine, and the number of its arguments
+_ROUTINES = {"dpotrf": 5, "dtrsm": 11, "dsyrk": 10, "dtrsv": 8, "dgemv": 11}
+_known = False
+
+
+def _start() -> None:
+    """Tell the loader of kernels the addresses."""
+    global _known
+    if _known:
+        return
+    from scipy.linalg import cython_blas, cython_lapack  # slow to load
+
+    address, name = ctypes.pythonapi.PyCapsule_GetPointer, ctypes.pythonapi.PyCapsule_GetName
+    address.restype, address.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    name.restype, name.argtypes = ctypes.c_char_p, [ctypes.py_object]
+    for routine in _ROUTINES:
+        capsule = (cython_lapack if routine == "dpotrf" else cython_blas).__pyx_capi__[routine]
+        llvm.add_symbol(f"nonstick_{routine}", address(capsule, name(capsule)))
+    _known = True
+
+
+def _external(routine: str) -> types.ExternalFunction:
+    return types.ExternalFunction(f"nonstick_{routine}", types.void(*[types.intp] * _ROUTINES[routine]))
+
+
+dpotrf, dtrsm, dsyrk, dtrsv, dgemv = map(_external, _ROUTINES)
+dense = _decorator(prepare=_start, fastmath={"contract"})
 
 #: fronts this small are eliminated by plain loops: a call of BLAS costs more
 _SMALL = 6

@@ -15,10 +15,9 @@ from typing import ClassVar
 import numpy as np
 
 from ...core import rounding
-from ...kernels._vector import BLOCK, _axpy, dot
+from ...kernels._vector import BLOCK, _add_combination, _axpy, _coefficients, dot
 from ...operators.base import Operator
 from ..base import Course, IterativeInverse, NoPreconditioner, Recipe, max_abs
-from ._basis import _add_combination, _coefficients
 
 
 @dataclass(frozen=True)

@@ -4,10 +4,11 @@ from .aggregation.coarsening import GIA, Pairwise, TopologyAware
 from .aggregation.levels import Packed
 from .aggregation.smoothed import Smoothed
 from .algebraic.coarsening import Algebraic
+from .bottom import Bottom
 from .cycles import Cycle, F, Full, K, Resmoothed, V, W
 from .grid.blocks import Blocks
 from .grid.geometric import Geometric
-from .hierarchy import Bottom, Coarsening, Multigrid, Stepwise
+from .hierarchy import Coarsening, Multigrid, Stepwise
 from .level import Level
 from .smoothers import RBSSOR, DampedJacobi, Lexicographic, RedBlack, SPAI0Sweeps
 

@@ -21,7 +21,7 @@ import numpy as np
 from ...operators.base import Operator
 from ...operators.transfer import Transfer
 from ..base import Directions, Inverse, Recipe, max_abs
-from ._dense import _factor, _substitute
+from .bottom import Bottom
 from .cycles import Cycle, V
 from .level import OperatorLevel
 from .smoothers import RedBlack, SmootherRecipe
@@ -123,72 +123,6 @@ class Stepwise(Coarsening):
 
 
 @dataclass(frozen=True)
-class Bottom(Recipe):
-    """The coarsest level: a Cholesky factor up to `dense` unknowns, symmetric sweeps for more.
-
-    For a singular matrix it is the pseudo-inverse, which keeps null vectors (pockets without a free surface, empty
-    rows) zero.
-    """
-
-    smoother: SmootherRecipe = field(default_factory=RedBlack)
-    dense: int = 600
-    sweeps: int = 30
-    cutoff: float = 1e-11
-
-    def setup(self, operator, reuse=None):
-        if operator.n > self.dense:
-            return _Sweeps(operator, self.smoother, self.sweeps, self.sweeps)
-        M = operator.matrix().toarray().astype(np.float64)
-        if not operator.symmetric:
-            return _Inverted(M)
-        L = M.copy()
-        if _factor(L, self.cutoff):
-            return _PseudoInverse(M, self.cutoff)
-        return _Cholesky(L)
-
-
-class _Cholesky(Inverse):
-    def __init__(self, L: np.ndarray):
-        self.L = L
-
-    def apply(self, r, out):
-        _substitute(out, self.L, r)
-        return out
-
-
-class _PseudoInverse(Inverse):
-    def __init__(self, M: np.ndarray, cutoff: float):
-        live = np.abs(M).sum(axis=1) > 0
-        self.inverse = np.zeros_like(M)
-        if live.any():
-            part = np.ix_(live, live)
-            # Jacobi scaling first: otherwise a penalty row would push the others below the cutoff.
-            s = 1 / np.sqrt(np.maximum(np.diag(M)[live], np.finfo(float).tiny))
-            value, vector = np.linalg.eigh(s[:, None] * M[part] * s)
-            keep = value > cutoff * max(value.max(), 1e-300)
-            half = s[:, None] * (vector[:, keep] / np.sqrt(value[keep]))
-            self.inverse[part] = half @ half.T
-
-    def apply(self, r, out):
-        out[:] = self.inverse @ r
-        return out
-
-
-class _Inverted(Inverse):
-    """The inverse of a matrix that is not symmetric, or its pseudo-inverse."""
-
-    def __init__(self, M: np.ndarray):
-        try:
-            self.inverse = np.linalg.inv(M)
-        except np.linalg.LinAlgError:
-            self.inverse = np.linalg.pinv(M)
-
-    def apply(self, r, out):
-        out[:] = self.inverse @ r
-        return out
-
-
-@dataclass(frozen=True)
 class Multigrid(Recipe):
     """Cycles over a hierarchy; `repeat` cycles per application (the first from a zero guess)."""
 
@@ -274,49 +208,6 @@ class MultigridInverse(Inverse):
         out[:] = top.x
         if self._clamped is not None:
             np.divide(r, self.operator.diagonal, out=out, where=self._clamped)
-        return out
-
-
-@dataclass(frozen=True)
-class Sweeps(Recipe):
-    """Sweeps of a smoother from zero, instead of a solve, for a coarsest level too large for a factor.
-
-    Parameters
-    ----------
-    smoother : SmootherRecipe
-        A smoother whose single sweeps are symmetric: `Chebyshev(...)`, `BandJacobi(...)`.
-    sweeps : int
-        The number of sweeps.
-
-    Examples
-    --------
-    >>> from nonstick.inverse import BandJacobi, Sweeps
-    >>> Sweeps(BandJacobi(steps=0), 200).sweeps
-    200
-    """
-
-    smoother: SmootherRecipe
-    sweeps: int = 1
-
-    def setup(self, operator, reuse=None):
-        return _Sweeps(operator, self.smoother, self.sweeps, 0)
-
-
-class _Sweeps(Inverse):
-    """`pre` sweeps from zero, then `post` adjoint ones."""
-
-    def __init__(self, A: Operator, smoother: SmootherRecipe, pre: int, post: int):
-        self.level, self.pre, self.post = OperatorLevel(A, smoother.setup(A)), pre, post
-        self.level.x = self.level.b = self.level.x[:0]  # the vectors of the caller are used
-
-    def apply(self, r, out):
-        level = self.level
-        level.x, level.b = out, r
-        level.smooth(self.pre, from_zero=True)
-        level.smooth_back(self.post)
-        if level.x is not out:  # a smoother may swap the vectors of its level
-            level.r, level.x = level.x, out
-            out[:] = level.r
         return out
 
 

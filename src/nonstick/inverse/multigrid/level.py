@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...kernels._vector import block_dot32, dot
+from ...kernels._vector import dot
 from ...operators.base import Operator
 from ...operators.transfer import Transfer
 from ..base import Inverse
@@ -62,7 +62,7 @@ class Level:
 
     def dot(self, x: np.ndarray, y: np.ndarray) -> float:
         """xᵀy, summed in double precision."""
-        return block_dot32(x, y) if x.dtype == np.float32 else dot(x, y)
+        return dot(x, y)
 
     def keep(self) -> None:
         """x is the first direction: store it, and make b the residual of the best multiple of it."""

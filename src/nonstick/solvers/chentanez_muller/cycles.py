@@ -29,8 +29,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...inverse.base import Inverse
+from ...inverse.multigrid.bottom import Bottom
 from ...inverse.multigrid.grid.geometric import Geometric
-from ...inverse.multigrid.hierarchy import Bottom
 from ...inverse.multigrid.smoothers import RedBlack
 from ...kernels._edges import _edge_bounds
 from ...kernels._vector import _axpy, dot

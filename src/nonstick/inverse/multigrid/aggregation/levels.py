@@ -21,9 +21,10 @@ from ....operators.csr import CSROperator
 from ....operators.rows import Rows
 from ...base import Inverse, Recipe
 from .. import _passes as kernels
+from ..bottom import Bottom
 from ..coloured import ColouredLevel, PackedLevels
 from ..cycles import Cycle, Resmoothed
-from ..hierarchy import Bottom, Multigrid, descend
+from ..hierarchy import Multigrid, descend
 from ..level import Level
 from ..smoothers import RBSSOR, known_colours
 from . import _coarse_matrix as coarse_matrix

@@ -24,7 +24,7 @@ from ....operators.faces import FaceSystem
 from ...base import Recipe
 from ...krylov.direct import Factor
 from ...precond.adapters import AsMatrix
-from ..hierarchy import Sweeps
+from ..bottom import Sweeps
 from ..level import OperatorLevel
 from ..smoothers import Smoother, SmootherRecipe
 from .coarsening import require_faces

@@ -29,7 +29,7 @@ import numpy as np
 
 from ....errors import NonstickError
 from ....kernels import _blocks as blocks
-from ....kernels._vector import block_dot32, peak_and_sum
+from ....kernels._vector import dot, peak_and_sum
 from ....operators.piece import SharedPiece
 from ....operators.stencil import StencilOperator
 from ..aggregation._strength import _count_torn_blocks
@@ -348,7 +348,7 @@ class BlockHierarchy(Hierarchy):
 
     def inner(self, q=None):
         finest, size = self.grids[0], self._top * self.scale
-        rho, along = (block_dot32(finest.b, finest.x), 0.0) if q is None else finest.inner(q)
+        rho, along = (dot(finest.b, finest.x), 0.0) if q is None else finest.inner(q)
         rho, along = self.comm.total(np.array([rho * self._top * size, along * size])).tolist()
         return rho, along
 
