@@ -30,6 +30,7 @@ SCRIPTS = {
 }
 #: tried by tests of their own, or only imported
 WITHOUT_PICTURE = {
+    "active_box",
     "as_printed",
     "calm",
     "coupled",
