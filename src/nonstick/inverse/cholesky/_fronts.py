@@ -11,6 +11,7 @@ use that it knows of.
 """
 
 import ctypes
+from typing import NamedTuple
 
 import llvmlite.binding as llvm
 import numpy as np
@@ -50,142 +51,36 @@ dense = _decorator(prepare=_start, fastmath={"contract"})
 _SMALL = 6
 
 
+class Blas(NamedTuple):
+    """Letters, numbers and sizes whose addresses BLAS takes: "LNTR"; 1, -1, 0; wide, tall, both, a result, and 1."""
+
+    letters: np.ndarray
+    numbers: np.ndarray
+    sizes: np.ndarray
+
+
 @dense
-def _factor(
-    L,
-    stack,
-    waiting,
-    begins,
-    state,
-    places,
-    letters,
-    numbers,
-    sizes,
-    free,
-    diagonal,
-    least,
-    data,
-    indices,
-    indptr,
-    order,
-    place,
-    first,
-    start,
-    rows,
-    parent,
-    panel,
-):
+def _factor(L, stack, waiting, begins, state, places, blas, free, diagonal, least, matrix, tree):
     """Factors of F A F + (I - F), with `diagonal` in place of that of A on the free rows.
 
     `state` is what to do and what was done: the first front, the one behind the last, how many updates wait on the
     stack, how many pivots were replaced, and the first front whose children may lie below other updates. A pivot that
-    is not positive, or at most `least` of its diagonal, becomes so large that its unknown stays zero.
+    is not positive, or at most `least` of its diagonal, becomes so large that its unknown stays zero. `matrix` are the
+    arrays of A in CSR form, `tree` are its `Fronts`.
     """
-    lower = letters.ctypes.data
-    plain, turned, right = lower + 1, lower + 2, lower + 3
-    one, minus = numbers.ctypes.data, numbers.ctypes.data + 8
-    at = sizes.ctypes.data  # wide, tall, both; then what dpotrf says, and 1
+    first, start = tree.first, tree.start
     count, replaced = state[2], 0
     top = begins[count]
     for s in range(state[0], state[1]):
         wide, tall = first[s + 1] - first[s], start[s + 1] - start[s]
-        both = wide + tall
-        base = panel[s]
-        P = L[base : base + both * wide]
-        P[:] = 0.0
-        for k in range(wide):
-            places[first[s] + k] = k
-        for k in range(tall):
-            places[rows[start[s] + k]] = wide + k
-        for k in range(wide):
-            row = order[first[s] + k]
-            if not free[row]:
-                P[k * both + k] = 1.0
-                continue
-            for q in range(indptr[row], indptr[row + 1]):
-                column = indices[q]
-                i = place[column]
-                if i > first[s] + k and free[column]:
-                    P[k * both + places[i]] = data[q]
-            P[k * both + k] = diagonal[row]
+        P = L[tree.panel[s] : tree.panel[s] + (wide + tall) * wide]
         U = stack[top : top + tall * tall]
+        _gather_entries(P, places, s, free, diagonal, matrix, tree)
         U[:] = 0.0
-        later = count
-        while later > 0:
-            later -= 1
-            c = waiting[later]
-            if c < 0 or parent[c] != s:
-                if s < state[4]:
-                    break  # children are on top
-                continue
-            waiting[later] = -1
-            size = start[c + 1] - start[c]
-            V = stack[begins[later] : begins[later] + size * size]
-            for k in range(size):
-                j = places[rows[start[c] + k]]
-                if not free[order[rows[start[c] + k]]]:
-                    continue
-                if j < wide:
-                    for e in range(k, size):
-                        if free[order[rows[start[c] + e]]]:
-                            P[j * both + places[rows[start[c] + e]]] += V[k * size + e]
-                else:
-                    for e in range(k, size):
-                        if free[order[rows[start[c] + e]]]:
-                            U[(j - wide) * tall + places[rows[start[c] + e]] - wide] += V[k * size + e]
-        while count > 0 and waiting[count - 1] < 0:
-            count -= 1
-        if wide <= _SMALL:
-            replaced += _eliminate(P, wide, both, order, first[s], diagonal, free, least)
-        else:
-            sizes[0], sizes[1], sizes[2] = wide, tall, both
-            kept = P.copy()
-            dpotrf(lower, at, P.ctypes.data, at + 8, at + 12)
-            poor = sizes[3] != 0
-            if not poor:
-                for k in range(wide):
-                    row = order[first[s] + k]
-                    if free[row] and P[k * both + k] ** 2 <= least * diagonal[row]:
-                        poor = True
-            if poor:
-                P[:] = kept
-                replaced += _eliminate(P, wide, both, order, first[s], diagonal, free, least)
-            elif tall > 0:
-                dtrsm(
-                    right,
-                    lower,
-                    turned,
-                    plain,
-                    at + 4,
-                    at,
-                    one,
-                    P.ctypes.data,
-                    at + 8,
-                    P.ctypes.data + 8 * wide,
-                    at + 8,
-                )
+        count = _add_updates(P, U, s, count, s >= state[4], stack, waiting, begins, places, free, tree)
+        replaced += _columns(P, wide, tall, first[s], blas, free, diagonal, least, tree.order)
         if tall > 0:
-            if wide <= _SMALL and tall <= 4 * _SMALL:
-                for k in range(wide):
-                    for j in range(tall):
-                        pivot = P[k * both + wide + j]
-                        if pivot != 0.0:
-                            for i in range(j, tall):
-                                U[j * tall + i] -= P[k * both + wide + i] * pivot
-            else:
-                sizes[0], sizes[1], sizes[2] = wide, tall, both
-                dsyrk(
-                    lower,
-                    plain,
-                    at + 4,
-                    at,
-                    minus,
-                    P.ctypes.data + 8 * wide,
-                    at + 8,
-                    one,
-                    U.ctypes.data,
-                    at + 4,
-                )
+            _update(U, P, wide, tall, blas)
             begin = begins[count]
             if begin != top:
                 for k in range(tall * tall):
@@ -197,6 +92,111 @@ def _factor(
         else:
             top = begins[count]
     state[2], state[3] = count, replaced
+
+
+@dense
+def _gather_entries(P, places, s, free, diagonal, matrix, tree):
+    """The columns of front s from A on the free rows, and the places of its rows in them."""
+    data, indices, indptr = matrix
+    order, place, first, start, rows = tree.order, tree.place, tree.first, tree.start, tree.rows
+    wide, tall = first[s + 1] - first[s], start[s + 1] - start[s]
+    both = wide + tall
+    P[:] = 0.0
+    for k in range(wide):
+        places[first[s] + k] = k
+    for k in range(tall):
+        places[rows[start[s] + k]] = wide + k
+    for k in range(wide):
+        row = order[first[s] + k]
+        if not free[row]:
+            P[k * both + k] = 1.0
+            continue
+        for q in range(indptr[row], indptr[row + 1]):
+            column = indices[q]
+            i = place[column]
+            if i > first[s] + k and free[column]:
+                P[k * both + places[i]] = data[q]
+        P[k * both + k] = diagonal[row]
+
+
+@dense
+def _add_updates(P, U, s, count, anywhere, stack, waiting, begins, places, free, tree):
+    """Add the updates of the children of front s; returns how many updates wait then.
+
+    The children are on top of the stack, or `anywhere` in it.
+    """
+    order, start, rows = tree.order, tree.start, tree.rows
+    wide, tall = tree.first[s + 1] - tree.first[s], start[s + 1] - start[s]
+    both, later = wide + tall, count
+    while later > 0:
+        later -= 1
+        c = waiting[later]
+        if c < 0 or tree.parent[c] != s:
+            if not anywhere:
+                break
+            continue
+        waiting[later] = -1
+        size = start[c + 1] - start[c]
+        V = stack[begins[later] : begins[later] + size * size]
+        for k in range(size):
+            j = places[rows[start[c] + k]]
+            if not free[order[rows[start[c] + k]]]:
+                continue
+            if j < wide:
+                for e in range(k, size):
+                    if free[order[rows[start[c] + e]]]:
+                        P[j * both + places[rows[start[c] + e]]] += V[k * size + e]
+            else:
+                for e in range(k, size):
+                    if free[order[rows[start[c] + e]]]:
+                        U[(j - wide) * tall + places[rows[start[c] + e]] - wide] += V[k * size + e]
+    while count > 0 and waiting[count - 1] < 0:
+        count -= 1
+    return count
+
+
+@dense
+def _columns(P, wide, tall, begin, blas, free, diagonal, least, order):
+    """Columns of L of one front; returns how many pivots were replaced."""
+    both = wide + tall
+    if wide <= _SMALL:
+        return _eliminate(P, wide, both, order, begin, diagonal, free, least)
+    sizes, at = blas.sizes, blas.sizes.ctypes.data
+    lower = blas.letters.ctypes.data
+    plain, turned, right = lower + 1, lower + 2, lower + 3
+    sizes[0], sizes[1], sizes[2] = wide, tall, both
+    kept, block = P.copy(), P.ctypes.data
+    dpotrf(lower, at, block, at + 8, at + 12)
+    poor = sizes[3] != 0
+    if not poor:
+        for k in range(wide):
+            row = order[begin + k]
+            if free[row] and P[k * both + k] ** 2 <= least * diagonal[row]:
+                poor = True
+    if poor:
+        P[:] = kept
+        return _eliminate(P, wide, both, order, begin, diagonal, free, least)
+    if tall > 0:
+        one = blas.numbers.ctypes.data
+        dtrsm(right, lower, turned, plain, at + 4, at, one, block, at + 8, block + 8 * wide, at + 8)
+    return 0
+
+
+@dense
+def _update(U, P, wide, tall, blas):
+    """What the columns of a front change in the rows below them."""
+    both = wide + tall
+    if wide <= _SMALL and tall <= 4 * _SMALL:
+        for k in range(wide):
+            for j in range(tall):
+                pivot = P[k * both + wide + j]
+                if pivot != 0.0:
+                    for i in range(j, tall):
+                        U[j * tall + i] -= P[k * both + wide + i] * pivot
+        return
+    sizes, at, lower, one = blas.sizes, blas.sizes.ctypes.data, blas.letters.ctypes.data, blas.numbers.ctypes.data
+    sizes[0], sizes[1], sizes[2] = wide, tall, both
+    dsyrk(lower, lower + 1, at + 4, at, one + 8, P.ctypes.data + 8 * wide, at + 8, one, U.ctypes.data, at + 4)
 
 
 @dense
@@ -225,77 +225,64 @@ def _eliminate(P, wide, both, order, begin, diagonal, free, least):
 
 
 @dense
-def _substitute(x, work, letters, numbers, sizes, free, last, L, order, first, start, rows, panel):
-    """x = L⁻ᵀ L⁻¹ x, in the order of elimination; rows outside the free set, all behind front `last`, get zero."""
-    lower = letters.ctypes.data
-    plain, turned = lower + 1, lower + 2
-    one = numbers.ctypes.data
-    minus, zero = one + 8, one + 16
-    at, by = sizes.ctypes.data, sizes.ctypes.data + 16
-    fronts = first.size - 1
+def _substitute(x, work, blas, free, L, tree):
+    """x = L⁻ᵀ L⁻¹ x, in the order of elimination; rows outside the free set, all in the last fronts, get zero."""
+    fronts = tree.first.size - 1
     for s in range(fronts):
-        if s == last:
-            for i in range(first[s], x.size):
-                if not free[order[i]]:
+        if s == tree.last:
+            for i in range(tree.first[s], x.size):
+                if not free[tree.order[i]]:
                     x[i] = 0.0
-        wide, tall = first[s + 1] - first[s], start[s + 1] - start[s]
-        both, base = wide + tall, panel[s]
-        if wide <= _SMALL:
-            for k in range(wide):
-                value = x[first[s] + k] / L[base + k * both + k]
-                x[first[s] + k] = value
-                for i in range(k + 1, wide):
-                    x[first[s] + i] -= L[base + k * both + i] * value
-                for i in range(tall):
-                    x[rows[start[s] + i]] -= L[base + k * both + wide + i] * value
-            continue
-        sizes[0], sizes[1], sizes[2] = wide, tall, both
-        block, head = L.ctypes.data + 8 * base, x.ctypes.data + 8 * first[s]
-        dtrsv(lower, plain, plain, at, block, at + 8, head, by)
-        if tall > 0:
-            dgemv(
-                plain,
-                at + 4,
-                at,
-                one,
-                block + 8 * wide,
-                at + 8,
-                head,
-                by,
-                zero,
-                work.ctypes.data,
-                by,
-            )
-            for i in range(tall):
-                x[rows[start[s] + i]] -= work[i]
+        _forward(x, work, blas, s, L, tree.first, tree.start, tree.rows, tree.panel[s])
     for s in range(fronts - 1, -1, -1):
-        wide, tall = first[s + 1] - first[s], start[s + 1] - start[s]
-        both, base = wide + tall, panel[s]
-        if wide <= _SMALL:
-            for k in range(wide - 1, -1, -1):
-                value = x[first[s] + k]
-                for i in range(tall):
-                    value -= L[base + k * both + wide + i] * x[rows[start[s] + i]]
-                for i in range(k + 1, wide):
-                    value -= L[base + k * both + i] * x[first[s] + i]
-                x[first[s] + k] = value / L[base + k * both + k]
-            continue
-        sizes[0], sizes[1], sizes[2] = wide, tall, both
-        block, head = L.ctypes.data + 8 * base, x.ctypes.data + 8 * first[s]
-        if tall > 0:
+        _backward(x, work, blas, s, L, tree.first, tree.start, tree.rows, tree.panel[s])
+
+
+@dense
+def _forward(x, work, blas, s, L, first, start, rows, base):
+    """One front of L⁻¹ x."""
+    wide, tall = first[s + 1] - first[s], start[s + 1] - start[s]
+    both = wide + tall
+    if wide <= _SMALL:
+        for k in range(wide):
+            value = x[first[s] + k] / L[base + k * both + k]
+            x[first[s] + k] = value
+            for i in range(k + 1, wide):
+                x[first[s] + i] -= L[base + k * both + i] * value
             for i in range(tall):
-                work[i] = x[rows[start[s] + i]]
-            dgemv(
-                turned,
-                at + 4,
-                at,
-                minus,
-                block + 8 * wide,
-                at + 8,
-                work.ctypes.data,
-                by,
-                one,
-                head,
-                by,
-            )
-        dtrsv(lower, turned, plain, at, block, at + 8, head, by)
+                x[rows[start[s] + i]] -= L[base + k * both + wide + i] * value
+        return
+    sizes, at, lower, one = blas.sizes, blas.sizes.ctypes.data, blas.letters.ctypes.data, blas.numbers.ctypes.data
+    plain, by, zero = lower + 1, at + 16, one + 16
+    sizes[0], sizes[1], sizes[2] = wide, tall, both
+    block, head = L.ctypes.data + 8 * base, x.ctypes.data + 8 * first[s]
+    dtrsv(lower, plain, plain, at, block, at + 8, head, by)
+    if tall > 0:
+        dgemv(plain, at + 4, at, one, block + 8 * wide, at + 8, head, by, zero, work.ctypes.data, by)
+        for i in range(tall):
+            x[rows[start[s] + i]] -= work[i]
+
+
+@dense
+def _backward(x, work, blas, s, L, first, start, rows, base):
+    """One front of L⁻ᵀ x."""
+    wide, tall = first[s + 1] - first[s], start[s + 1] - start[s]
+    both = wide + tall
+    if wide <= _SMALL:
+        for k in range(wide - 1, -1, -1):
+            value = x[first[s] + k]
+            for i in range(tall):
+                value -= L[base + k * both + wide + i] * x[rows[start[s] + i]]
+            for i in range(k + 1, wide):
+                value -= L[base + k * both + i] * x[first[s] + i]
+            x[first[s] + k] = value / L[base + k * both + k]
+        return
+    sizes, at, lower, one = blas.sizes, blas.sizes.ctypes.data, blas.letters.ctypes.data, blas.numbers.ctypes.data
+    plain, turned, by = lower + 1, lower + 2, at + 16
+    sizes[0], sizes[1], sizes[2] = wide, tall, both
+    block, head = L.ctypes.data + 8 * base, x.ctypes.data + 8 * first[s]
+    if tall > 0:
+        for i in range(tall):
+            work[i] = x[rows[start[s] + i]]
+        dgemv(turned, at + 4, at, one + 8, block + 8 * wide, at + 8, work.ctypes.data, by, one, head, by)
+    dtrsv(lower, turned, plain, at, block, at + 8, head, by)

@@ -7,7 +7,7 @@ import numpy as np
 from ...core import rounding
 from ...operators.base import Operator
 from ..base import Inverse
-from ._fronts import _factor, _substitute
+from ._fronts import Blas, _factor, _substitute
 from .fronts import fronts
 
 
@@ -22,7 +22,8 @@ class CholeskyFactor(Inverse):
         f = self._fronts = fronts(self.core, operator.clampable)
         tallest = int(np.diff(f.start).max(initial=0))
         self._L, self._x, self._work = np.empty(f.entries), np.empty(operator.n), np.empty(max(tallest, 1))
-        self._blas = np.frombuffer(b"LNTR", np.uint8).copy(), np.array([1.0, -1.0, 0.0]), np.array([0, 0, 0, 0, 1], "i")
+        letters, numbers = np.frombuffer(b"LNTR", np.uint8).copy(), np.array([1.0, -1.0, 0.0])
+        self._blas = Blas(letters, numbers, np.array([0, 0, 0, 0, 1], np.int32))
         self._waiting, self._begins = np.zeros((2, f.first.size + 1), np.int64)
         #: what the fronts without clampable rows leave on the stack, how many updates that is, and pivots replaced
         self._early: tuple[np.ndarray, int, int] | None = None
@@ -62,16 +63,14 @@ class CholeskyFactor(Inverse):
         """Eliminate some fronts; how many updates wait then, and the pivots replaced."""
         f, M = self._fronts, self.core.matrix()
         state = np.array([begin, end, waiting, 0, f.last or f.first.size])
-        work = self._L, stack, self._waiting, self._begins, state, np.empty(self.core.n, np.int64), *self._blas
-        tree = f.order, f.place, f.first, f.start, f.rows, f.parent, f.panel
-        _factor(*work, free, diagonal, self._least, M.data, M.indices, M.indptr, *tree)
+        work = self._L, stack, self._waiting, self._begins, state, np.empty(self.core.n, np.int64), self._blas
+        _factor(*work, free, diagonal, self._least, (M.data, M.indices, M.indptr), f)
         return int(state[2]), int(state[3])
 
     def apply(self, r, out):
         f = self._fronts
         self._x[:] = r[f.order]
-        tree = self._L, f.order, f.first, f.start, f.rows, f.panel
-        _substitute(self._x, self._work, *self._blas, self.free, f.last, *tree)
+        _substitute(self._x, self._work, self._blas, self.free, self._L, f)
         out[f.order] = self._x
         np.divide(r, self._outside, out=out, where=~self.free)
         return out

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -21,9 +21,11 @@ from ._symbolic import (
 CHANGES = 5
 
 
-@dataclass(frozen=True)
-class Fronts:
-    """The order of elimination, and the fronts: columns `first[s]:first[s + 1]`, rows `rows[start[s]:start[s + 1]]`."""
+class Fronts(NamedTuple):
+    """The order of elimination, and the fronts: columns `first[s]:first[s + 1]`, rows `rows[start[s]:start[s + 1]]`.
+
+    Kernels take it as it is.
+    """
 
     order: np.ndarray
     place: np.ndarray
