@@ -234,6 +234,15 @@ def _hit(lists, tri, cell, a, b, c, d0, d1, d2, far):
     return best, which
 
 
+@merged
+def _nearest_triangle(lists, tri, shape, code, a, b, c, d0, d1, d2, far):
+    """`_hit` for the cell around a point, whose code says whether it has triangles."""
+    if code & TRIANGLES == 0:
+        return far, -1
+    i, j, k = min(int(a), shape[0] - 1), min(int(b), shape[1] - 1), min(int(c), shape[2] - 1)
+    return _hit(lists, tri, (i * shape[1] + j) * shape[2] + k, a, b, c, d0, d1, d2, far)
+
+
 @serial
 def _normal(tri, t, a, b, c):
     """The normal of triangle t at a point of it, from those at its corners."""

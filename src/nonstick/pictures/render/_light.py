@@ -12,7 +12,7 @@ size of a real sun does. One pass over the cells costs less than a march towards
 import numpy as np
 
 from ...kernels import merged, serial
-from ._blocks import BODY, SOLID, TRIANGLES, WALL, _hit, _normal, _step
+from ._blocks import BODY, SOLID, TRIANGLES, WALL, _nearest_triangle, _normal, _step
 from ._rays import PAINTED, THING, TRIANGLE, _dye, _inverse, _off, _open, _sharp_normal, _slope, _upward, _value
 
 
@@ -44,10 +44,8 @@ def _sunlit(wall, wall_fine, body, body_fine, cell, block, lists, tri, a, b, c, 
             if walled:
                 return 0.0
         else:
-            if code & TRIANGLES:
-                i, j, k = min(int(a), nx - 1), min(int(b), ny - 1), min(int(c), nz - 1)
-                if _hit(lists, tri, (i * ny + j) * nz + k, a, b, c, d0, d1, d2, h)[1] >= 0:
-                    return 0.0
+            if _nearest_triangle(lists, tri, cell.shape, code, a, b, c, d0, d1, d2, h)[1] >= 0:
+                return 0.0
             t = 0.0
             while t < h:
                 x, y, z = a + t * d0, b + t * d1, c + t * d2

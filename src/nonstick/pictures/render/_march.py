@@ -148,6 +148,22 @@ def _enter(scene, a, b, c, d0, d1, d2):
 
 
 @merged
+def _mixed(seen, mirrored, dye, deep, light, fresnel, shine):
+    """What is seen through liquid of some depth, and what its surface mirrors.
+
+    Light of the liquid's own colour passes deeper: thin water is pale and greenish, deep water blue.
+    """
+    most, fog = max(dye[0], dye[1], dye[2], 1e-6), 1.0 - np.exp(-deep)
+    u0 = seen[0] * np.exp(-deep * (1.35 - 0.8 * dye[0] / most)) + fog * dye[0] * light
+    u1 = seen[1] * np.exp(-deep * (1.35 - 0.8 * dye[1] / most)) + fog * dye[1] * light
+    u2 = seen[2] * np.exp(-deep * (1.35 - 0.8 * dye[2] / most)) + fog * dye[2] * light
+    r0 = (1.0 - fresnel) * u0 + fresnel * mirrored[0] + shine
+    r1 = (1.0 - fresnel) * u1 + fresnel * mirrored[1] + shine
+    r2 = (1.0 - fresnel) * u2 + fresnel * mirrored[2] + shine
+    return r0, r1, r2
+
+
+@merged
 def _ray(scene, look, view, d0, d1, d2, start):
     """Colour of one ray that comes into the open space at the distance `start` from the eye, and how far it goes."""
     eye, sun, absorb, ambient = view.eye, look.sun, look.absorb, look.ambient
@@ -156,9 +172,7 @@ def _ray(scene, look, view, d0, d1, d2, start):
     depth = 0.0
     d0_, d1_, d2_ = d0, d1, d2
     n0, n1, n2, touch, cosine, wet, fresnel, light = 0.0, 0.0, 0.0, False, 1.0, 0.0, 0.0, 1.0
-    w0, w1, w2 = 0.0, 0.0, 0.0
-    s0, s1, s2 = 0.0, 0.0, 0.0
-    g0, g1, g2 = 0.0, 0.0, 0.0
+    dye = through = mirrored = (0.0, 0.0, 0.0)
     h0, h1, h2 = a, b, c
     for leg in range(3):
         what, a, b, c, way, which = _through(scene, a, b, c, d0_, d1_, d2_, leg == 1, 8.0 * absorb)
@@ -169,7 +183,7 @@ def _ray(scene, look, view, d0, d1, d2, start):
             wet += way
             seen = wet < 7.9 * absorb
         elif leg == 2 and what == WATER:
-            g0, g1, g2 = w0 * ambient + 0.1, w1 * ambient + 0.1, w2 * ambient + 0.1
+            mirrored = dye[0] * ambient + 0.1, dye[1] * ambient + 0.1, dye[2] * ambient + 0.1
         elif leg == 2 and what == STONE:
             # the container's wall above and towards the viewer counts as cut away
             ahead, f = view.forward, scene.wall_fine
@@ -179,18 +193,18 @@ def _ray(scene, look, view, d0, d1, d2, start):
             seen = what != OUT
         if seen:
             shaded = leg == 0 or (leg == 1 and wet < 2.5 * absorb)
-            s0_, s1_, s2_ = _look(scene, look, what, which, a, b, c, d0_, d1_, d2_, shaded)
+            colour = _look(scene, look, what, which, a, b, c, d0_, d1_, d2_, shaded)
             if leg == 0:
-                return s0_, s1_, s2_, depth
+                return colour[0], colour[1], colour[2], depth
             if leg == 1:
-                s0, s1, s2 = s0_, s1_, s2_
+                through = colour
             else:
-                g0, g1, g2 = s0_, s1_, s2_
+                mirrored = colour
         if leg == 0:
             n0, n1, n2, touch = _surface(scene, a, b, c, d0, d1, d2)
             cosine = min(1.0, abs(n0 * d0 + n1 * d1 + n2 * d2))
             light = ambient + (1.0 - ambient) * max(0.0, n0 * sun[0] + n1 * sun[1] + n2 * sun[2])
-            w0, w1, w2 = _dye(scene.dye, a, b, c)
+            dye = _dye(scene.dye, a, b, c)
             h0, h1, h2 = a, b, c
             wet = 1.0 if touch else 0.2
             if not touch:
@@ -207,20 +221,13 @@ def _ray(scene, look, view, d0, d1, d2, start):
             fresnel = 0.02 + 0.98 * (1.0 - cosine) ** 4
             d0_, d1_, d2_ = d0 + 2.0 * cosine * n0, d1 + 2.0 * cosine * n1, d2 + 2.0 * cosine * n2
             glow = 1.1 * _sky(d1_)
-            g0, g1, g2 = 0.97 * glow, 0.985 * glow, glow
+            mirrored = 0.97 * glow, 0.985 * glow, glow
             if fresnel < 0.08 or touch:
                 break
             a, b, c = h0 + 0.6 * n0, h1 + 0.6 * n1, h2 + 0.6 * n2
-    # light of the liquid's own colour passes deeper: thin water is pale and greenish, deep water blue
-    most, deep, fog = max(w0, w1, w2, 1e-6), wet / absorb, 1.0 - np.exp(-wet / absorb)
-    u0 = s0 * np.exp(-deep * (1.35 - 0.8 * w0 / most)) + fog * w0 * light
-    u1 = s1 * np.exp(-deep * (1.35 - 0.8 * w1 / most)) + fog * w1 * light
-    u2 = s2 * np.exp(-deep * (1.35 - 0.8 * w2 / most)) + fog * w2 * light
     toward = max(0.0, d0_ * sun[0] + d1_ * sun[1] + d2_ * sun[2])
     shine = 0.0 if touch else 0.25 * toward**30 + 0.6 * toward**180
-    r0 = (1.0 - fresnel) * u0 + fresnel * g0 + shine
-    r1 = (1.0 - fresnel) * u1 + fresnel * g1 + shine
-    r2 = (1.0 - fresnel) * u2 + fresnel * g2 + shine
+    r0, r1, r2 = _mixed(through, mirrored, dye, wet / absorb, light, fresnel, shine)
     return r0, r1, r2, depth
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...grid._levelset import _normal
 from ...kernels import merged, serial
-from ._blocks import BODY, LIQUID, SOLID, SURFACES, TRIANGLES, WALL, WET, _hit, _step
+from ._blocks import BODY, LIQUID, SOLID, SURFACES, WALL, WET, _nearest_triangle, _step
 
 
 class RayScene(NamedTuple):
@@ -190,6 +190,29 @@ def _left(nx, ny, nz, a, b, c, d0, d1, d2):
 
 
 @merged
+def _sample(phi, wall, wall_fine, body, body_fine, code, x, y, z, inside):
+    """How far the nearest surface of a cell is, at most 2; STONE or THING inside one, else OUT; whether it is liquid.
+
+    Inside a body the distance is negative. Where the cell has no surface of the liquid, `inside` stays as it was.
+    """
+    gap = 2.0
+    if code & WALL:
+        gap = np.float64(_value(wall, wall_fine * x, wall_fine * y, wall_fine * z))
+        if gap < 0.0:
+            return gap, STONE, inside
+    if code & BODY:
+        o = np.float64(_off(body, body_fine, x, y, z))
+        if o < 0.0:
+            return o, THING, inside
+        gap = min(gap, o)
+    if code & LIQUID:
+        p = np.float64(_liquid(phi, x, y, z))
+        inside = p < 0.0
+        gap = min(gap, abs(p))
+    return gap, OUT, inside
+
+
+@merged
 def _through(scene, a, b, c, d0, d1, d2, in_liquid, enough):
     """March from a point; returns (what, a, b, c, liquid path length, number of the triangle).
 
@@ -222,10 +245,7 @@ def _through(scene, a, b, c, d0, d1, d2, in_liquid, enough):
                 if wet > enough:
                     return OUT, a, b, c, wet, -1
         else:
-            far, which = h, -1
-            if code & TRIANGLES:
-                i, j, k = min(int(a), nx - 1), min(int(b), ny - 1), min(int(c), nz - 1)
-                far, which = _hit(lists, tri, (i * ny + j) * nz + k, a, b, c, d0, d1, d2, h)
+            far, which = _nearest_triangle(lists, tri, phi.shape, code, a, b, c, d0, d1, d2, h)
             if code & LIQUID == 0:
                 inside = code & WET != 0
                 if inside and not in_liquid:
@@ -244,29 +264,18 @@ def _through(scene, a, b, c, d0, d1, d2, in_liquid, enough):
                     spare -= way
                     break
                 x, y, z = a + t * d0, b + t * d1, c + t * d2
-                gap = 2.0
-                if code & WALL:
-                    gap = np.float64(_value(wall, wall_fine * x, wall_fine * y, wall_fine * z))
-                    if gap < 0.0:
-                        t = _back(wall, 0.0, wall_fine, x, y, z, d0, d1, d2, step)
-                        return STONE, x + t * d0, y + t * d1, z + t * d2, wet, -1
-                if code & BODY:
-                    o = np.float64(_off(body, body_fine, x, y, z))
-                    if o < 0.0:
-                        return THING, x + o * d0, y + o * d1, z + o * d2, wet, -1
-                    gap = min(gap, o)
-                if code & LIQUID:
-                    p = np.float64(_liquid(phi, x, y, z))
-                    inside = p < 0.0
-                    if inside and not in_liquid:
-                        t = _back(phi, 0.5, 1.0, x, y, z, d0, d1, d2, step)
-                        return WATER, x + t * d0, y + t * d1, z + t * d2, wet, -1
-                    gap = min(gap, abs(p))
+                gap, what, inside = _sample(phi, wall, wall_fine, body, body_fine, code, x, y, z, inside)
+                if what == STONE:
+                    t = _back(wall, 0.0, wall_fine, x, y, z, d0, d1, d2, step)
+                    return STONE, x + t * d0, y + t * d1, z + t * d2, wet, -1
+                if what == THING:
+                    return THING, x + gap * d0, y + gap * d1, z + gap * d2, wet, -1
+                if code & LIQUID and inside and not in_liquid:
+                    t = _back(phi, 0.5, 1.0, x, y, z, d0, d1, d2, step)
+                    return WATER, x + t * d0, y + t * d1, z + t * d2, wet, -1
                 step = min(max(0.9 * gap, 0.3), 1.0)
                 spare, known = step, code
             if which >= 0:
                 return TRIANGLE, a + far * d0, b + far * d1, c + far * d2, wet, which
-        a += h * d0
-        b += h * d1
-        c += h * d2
+        a, b, c = a + h * d0, b + h * d1, c + h * d2
     return OUT, a, b, c, wet, -1

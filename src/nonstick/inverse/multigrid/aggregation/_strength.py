@@ -337,6 +337,33 @@ def _contract(K, out, group, m):
 
 
 @serial
+def _gather_part(L, rim, sub, K, out, lead, part, current, n):
+    """The groups of one part, the couplings between them, and those to everything else; returns their number."""
+    k = 0
+    for g in range(n):
+        if part[g] == current:
+            sub[k] = g
+            k += 1
+    for a in range(k):
+        rim[a] = out[lead[sub[a]]]
+        for g in range(n):
+            if part[g] != current:
+                rim[a] += K[lead[sub[a]], lead[g]]
+        for b in range(k):
+            L[a, b] = K[lead[sub[a]], lead[sub[b]]] if a != b else 0.0
+    return k
+
+
+@serial
+def _part_of(group, lead, part, n):
+    """The part of a group; -1 if the group is not listed."""
+    for g in range(n):
+        if lead[g] == group:
+            return part[g]
+    return -1
+
+
+@serial
 def _split_parts(root, member, first, inside, outside, cut):
     """Cut doubtful parts until no cut is weak; root[i] becomes the smallest member of i's new part."""
     K, out = np.zeros((TOO_MANY, TOO_MANY)), np.zeros(TOO_MANY)
@@ -368,18 +395,7 @@ def _split_parts(root, member, first, inside, outside, cut):
             part[g] = 0
         current = 0
         while current < parts:
-            k = 0
-            for g in range(n):
-                if part[g] == current:
-                    sub[k] = g
-                    k += 1
-            for a in range(k):
-                rim[a] = out[lead[sub[a]]]
-                for g in range(n):
-                    if part[g] != current:
-                        rim[a] += K[lead[sub[a]], lead[g]]
-                for b in range(k):
-                    L[a, b] = K[lead[sub[a]], lead[sub[b]]] if a != b else 0.0
+            k = _gather_part(L, rim, sub, K, out, lead, part, current, n)
             best, bits = _weakest_cut(L, rim, k) if k > 1 else (np.inf, 0)
             if best < cut:
                 for a in range(k):
@@ -389,15 +405,8 @@ def _split_parts(root, member, first, inside, outside, cut):
             else:
                 current += 1
         for a in range(m):
-            mine = -1
-            for g in range(n):
-                if lead[g] == group[a]:
-                    mine = part[g]
+            mine = _part_of(group[a], lead, part, n)
             for b in range(m):  # the smallest member of the same part
-                other = -1
-                for g in range(n):
-                    if lead[g] == group[b]:
-                        other = part[g]
-                if other == mine:
+                if _part_of(group[b], lead, part, n) == mine:
                     root[member[low + a]] = member[low + b]
                     break
