@@ -25,7 +25,7 @@ import nonstick
 from nonstick import cases, registry
 from nonstick.bench.problems import ball, first_of, liquid_maze, sampled, snapshots
 from nonstick.compositions import CYCLE
-from nonstick.discretise.coarse_fields import children
+from nonstick.discretise.fields import children
 from nonstick.inverse import CG, Direct
 from nonstick.inverse.multigrid.grid.geometric import Geometric
 from nonstick.operators.masked import Masked

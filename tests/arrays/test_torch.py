@@ -14,7 +14,7 @@ import torch
 
 import nonstick.torch as nt
 from nonstick.arrays import GridProblem, active_set, solve_grid
-from nonstick.arrays.pressure import Projection, open_fractions
+from nonstick.arrays.pressure import GridProjection, open_fractions
 
 STEP = 1e-5
 
@@ -118,7 +118,7 @@ def test_nothing_leaves_its_device(name, n):
     given, there = cases.build(name, n).pressure_problem, lambda a: tensor(a).to("meta")
     weights = open_fractions(there(given.phi_solid))
     velocity = tuple(there(u) for u in given.velocity)
-    projection = Projection(there(given.phi_liquid), velocity, weights, given.dt, given.dx)
+    projection = GridProjection(there(given.phi_liquid), velocity, weights, given.dt, given.dx)
     fields = projection.problem().fields()
     M = active_set.preconditioner(fields, torch.float32)
     state = active_set.begin(fields, active_set.predict(fields, M))

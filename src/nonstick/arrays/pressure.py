@@ -92,7 +92,7 @@ def _open_square(*v: Array) -> Array:
 
 
 @dataclass(frozen=True)
-class Projection:
+class GridProjection:
     """One pressure projection in the arrays of the caller; parameters are those of `PressureProblem`."""
 
     phi_liquid: Array
@@ -181,7 +181,7 @@ def project(
     faces = {f"velocity[{a}]": u for a, u in enumerate(velocity)}
     faces |= {f"weights[{a}]": w for a, w in enumerate(weights or ())}
     one_kind(phi_liquid=phi_liquid, phi_solid=phi_solid, **faces)
-    own = Projection(phi_liquid, velocity, open_fractions(phi_solid) if weights is None else weights, **step)
+    own = GridProjection(phi_liquid, velocity, open_fractions(phi_solid) if weights is None else weights, **step)
     problem = own.problem(walls)
     pressure = solve((problem.weights, problem.diagonal), problem.b, problem.lower, problem.upper, rtol=rtol)
     return own.updated(pressure), pressure

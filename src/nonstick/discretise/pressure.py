@@ -46,9 +46,18 @@ from ..problem.solution import Solution
 from ._moments import hat_fields
 from ._pressure import TRACE, _cells_with_liquid, _mass_rows, _mass_update, _pressure_rows, _pressure_update
 from .base import OnCells, extended
-from .coarse_fields import children, coarse_fluxes, coarse_phi
 from .coupling import Body, Coupling, MovedBody
-from .fields import coefficient, face_arrays, open_cells, open_faces, positive, wall_area
+from .fields import (
+    children,
+    coarse_fluxes,
+    coarse_phi,
+    coefficient,
+    face_arrays,
+    open_cells,
+    open_faces,
+    positive,
+    wall_area,
+)
 
 Faces = tuple[np.ndarray, ...]
 
