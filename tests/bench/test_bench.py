@@ -221,9 +221,7 @@ def test_parts_of_a_table_and_of_its_run():
 
 def test_a_trace_has_one_entry_for_each_newton_step():
     trace: list = []
-    plan = Plan((48,), ("newton+paper",))
-    row = measure(
-        "circle2d", 48, "newton+paper", lambda: cases.build("circle2d", 48).problem, plan, repeats=1, trace=trace
-    )
+    plan = Plan((48,), ("newton+paper",), repeats=1)
+    row = measure("circle2d", 48, "newton+paper", lambda: cases.build("circle2d", 48).problem, plan, trace=trace)
     assert row.iterations > 150  # so long that the callback is also called inside the linear solves
     assert len(trace) == row.outer_iterations + 1

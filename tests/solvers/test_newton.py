@@ -228,7 +228,8 @@ def test_same_code_on_other_array_libraries(library):
         A, b, lower = (xp.asarray(part) for part in data)
         factor = xp.asarray(np.linalg.inv(data[0]))  # a preconditioner made once for A, masked by eq. 42
         subsolve = on_rows(conjugate_gradients, lambda v: A @ v, lambda r: factor @ r, lambda: 5000, 1)
-        out = minimum_map_newton(lambda v: A @ v, b, lower, b + xp.inf, 0.0 * b + 4.0, subsolve=subsolve, rtol=1e-9)
+        H_of = MinimumMap(lambda v: A @ v, b, lower, b + xp.inf, 0.0 * b + 4.0)
+        out = minimum_map_newton(H_of, subsolve=subsolve, rtol=1e-9)
         assert isinstance(out.x, type(b))
         return out, np.array(out.x.tolist() if hasattr(out.x, "tolist") else [float(v) for v in out.x])
 

@@ -18,6 +18,7 @@ from ..errors import NonstickError
 from ..operators.rows import Rows
 from ..problem.box import BoxProblem
 from ..problem.monitor import PATIENCE, Monitor, Start
+from ..solvers.andersen.minimum_map import MinimumMap
 from ..solvers.andersen.newton import NewtonResult, minimum_map_newton
 from ..solvers.base import Method
 from ..solvers.bodies_apart import solve_apart
@@ -279,9 +280,9 @@ class ArrayNewton(GridMethod):
             return kkt <= goal or monitor.iterations >= limit or monitor.interrupted()
 
         subsolve = on_rows(SOLVERS[self.inner], fields.A.__matmul__, M, most, every)
-        given = fields.A.__matmul__, fields.b, fields.lower, fields.upper, fields.A.diagonal, x
+        H_of = MinimumMap(fields.A.__matmul__, fields.b, fields.lower, fields.upper, fields.A.diagonal)
         known = None if side is None else side == 0
-        found = minimum_map_newton(*given, subsolve=subsolve, check=check, rtol=goal, enforced=known)
+        found = minimum_map_newton(H_of, x, subsolve=subsolve, check=check, rtol=goal, enforced=known)
         monitor.iterations = before + found.inner_iterations + found.line_search_steps
         monitor.outer_iterations += found.newton_steps
         return Reached(found.x, xp.zeros_like(found.x))

@@ -4,8 +4,7 @@ Time. `seconds` is time on the clock; `cpu_seconds`, the processor time of the p
 has other work too. The problem is built again for every row, so no method profits from data that another one cached in
 it. Each method first solves a small instance of the case. If numba still compiles or loads a kernel during the timed
 solve (an event tells), that solve is discarded and repeated: compilation is never in `seconds`. A solve shorter than
-`SHORT_SECONDS` is run `REPEATS` times, and the fastest counts; in averages over the many solves of a run each is run
-once.
+`SHORT_SECONDS` is repeated, and the fastest counts; in averages over the many solves of a run each is run once.
 
 Memory. On Linux the kernel keeps the high-water mark of resident memory and lets a process reset it. `peak_bytes` is
 this mark after the solve minus the resident memory before it; freed heap is returned to the system first. It counts all
@@ -37,9 +36,8 @@ from ..solvers.base import Method
 from .registry import Plan
 from .row import Row, checksum, version
 
-#: a solve shorter than this is run `REPEATS` times, and the fastest counts: other processes can only slow a solve down
+#: a solve shorter than this is repeated (`Plan.repeats`), and the fastest counts: other processes can only slow it down
 SHORT_SECONDS = 3.0
-REPEATS = 3
 
 
 def measure(
@@ -49,15 +47,12 @@ def measure(
     build: Callable[[], BoxProblem],
     plan: Plan,
     label: str = "",
-    x0=None,
-    *,
-    active=None,
-    repeats: int = REPEATS,
+    start: tuple[Any, Any] = (None, None),
     trace: list[tuple[float, float]] | None = None,
 ) -> Row:
     """Solve a newly built problem by one method and return the row; `label` replaces the method's name in it.
 
-    `x0` is the start of the solves, zero by default; `active` is the policy of an earlier solve. If `repeats` is 1,
+    `start` is the x0 of the solves, zero by default, and the policy of an earlier solve. If a solve is not repeated,
     memory is not measured, because this takes longer than a small solve. `trace` is filled with the (iterations,
     residual) of the last solve.
     """
@@ -68,20 +63,20 @@ def measure(
     runs = 0
     key: tuple[object, ...] | None = None
     try:
-        while best is None or (runs < repeats and shortest < SHORT_SECONDS):
+        while best is None or (runs < plan.repeats and shortest < SHORT_SECONDS):
             problem = build()
             unknowns = problem.n
             if key is None:
-                key = (case, n, label, checksum(problem.b, problem.box.lower, problem.box.upper, x0, active))
+                key = (case, n, label, checksum(problem.b, problem.box.lower, problem.box.upper, *start))
                 if (known := plan.journal.get(*key)) is not None:
                     if trace is not None:
                         trace[:] = [(k, kkt) for k, kkt in known["trace"]]
                     return Row(**known["row"])
-            peak = _PeakMemory() if repeats > 1 else None
+            peak = _PeakMemory() if plan.repeats > 1 else None
             steps: list[tuple[float, float]] = []
             began = time.process_time()
             with _kernels_loaded() as loaded:
-                solution = _solve(problem, method, plan, x0, active, steps)
+                solution = _solve(problem, method, plan, start, steps)
             cpu = time.process_time() - began
             if loaded:
                 continue
@@ -139,7 +134,7 @@ def _must(method: str | Method, name: str) -> bool:
     return entry is None or entry.converges
 
 
-def _solve(problem: BoxProblem, method: str | Method, plan: Plan, x0=None, active=None, steps=None) -> Solution:
+def _solve(problem: BoxProblem, method: str | Method, plan: Plan, start=(None, None), steps=None) -> Solution:
     seen = 0
 
     def watch(monitor: Monitor) -> None:
@@ -149,7 +144,7 @@ def _solve(problem: BoxProblem, method: str | Method, plan: Plan, x0=None, activ
             steps.append((monitor.iterations, monitor.kkt))
 
     stop = {"rtol": plan.rtol, "maxiter": plan.maxiter, "time_limit": plan.time_limit, "criterion": "papers"}
-    return api.solve_problem(problem, method, x0=x0, active=active, callback=watch, **stop)
+    return api.solve_problem(problem, method, x0=start[0], active=start[1], callback=watch, **stop)
 
 
 @contextmanager

@@ -36,6 +36,7 @@ from ..errors import NonstickError
 from ..mpi import petsc_driver
 from ..parallel.launch import petsc_home
 from ..problem.box import BoxProblem
+from ..solvers.andersen.minimum_map import MinimumMap
 from ..solvers.andersen.newton import MinMapNewton, minimum_map_newton
 from ..solvers.base import Method
 from .measure import measure, sweep, warm_up
@@ -209,11 +210,11 @@ class NumPyNewton(Method):
             monitor.outer_iterations = outcome.newton_steps
             return monitor.check(x, g)
 
-        options = of.options() | {"maxiter": min(of.maxiter, monitor.limit(of.maxiter))}
-        options["subsolve"] = _cg(matrix, of.inner_maxiter)
-        given = (problem.b, box.lower, box.upper, problem.A.diagonal if of.scaled else ones, start.x)
-        options |= {"check": check, "rtol": lambda: monitor.tolerance}
-        outcome = minimum_map_newton(matrix.__matmul__, *given, **options)
+        how = replace(of.steps, maxiter=min(of.maxiter, monitor.limit(of.maxiter)))
+        d = problem.A.diagonal if of.scaled else ones
+        H_of = MinimumMap(matrix.__matmul__, problem.b, box.lower, box.upper, d, of.clamp_ties)
+        stop = {"check": check, "rtol": lambda: monitor.tolerance}
+        outcome = minimum_map_newton(H_of, start.x, subsolve=_cg(matrix, of.inner_maxiter), how=how, **stop)
         start.x[:] = outcome.x
         if not monitor.status and outcome.status not in ("converged", "maxiter"):
             monitor.stop("stagnated")

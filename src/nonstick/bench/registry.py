@@ -23,6 +23,8 @@ class Plan:
     methods: tuple[str, ...]
     rtol: float = 1e-6
     maxiter: int | None = None
+    #: how often a short solve is run
+    repeats: int = 3
     #: a solve longer than this is stopped and counts as not converged
     time_limit: float = 300.0
     #: called with a few words before each measurement starts

@@ -103,9 +103,9 @@ class Runner:
                 method: Any = registry.get(name) if changed else name
                 yield name, replace(method, **part.change) if changed else method, plan
 
-    def _solve(self, part: Part, n: int, label: str, method, plan: Plan, build, **options) -> Row:
+    def _solve(self, part: Part, n: int, label: str, method, plan: Plan, build, start=(None, None)) -> Row:
         trace: Trace = []
-        row = measure(part.case, n, method, build, plan, label, trace=trace, **options)
+        row = measure(part.case, n, method, build, plan, label, start, trace)
         if part.newton_steps and label.startswith(("newton", "xi=")):
             trace = [(k, residual) for k, (_, residual) in enumerate(trace)]
         self.solves.append(Solve(part, n, label, row, trace))
@@ -171,9 +171,8 @@ class Runner:
         """One problem by every method."""
         for label, method, plan in self.methods(part, n):
             own = plan if snapshot.rtol is None else replace(plan, rtol=snapshot.rtol)
-            start = {"x0": snapshot.x0, "repeats": part.repeats}
-            active = snapshot.active if part.policy else None
-            yield self._solve(part, n, label, method, own, snapshot.build, active=active, **start)
+            start = snapshot.x0, snapshot.active if part.policy else None
+            yield self._solve(part, n, label, method, replace(own, repeats=part.repeats), snapshot.build, start)
             if part.single and part.policy and (tables.nested(label) or label == "auto"):
                 yield measure(f"{part.case} from zero", n, method, snapshot.build, own)
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from functools import wraps
 from importlib import import_module
 from pathlib import Path
@@ -125,13 +125,19 @@ def run_directory(metavar: str) -> Any:
     )
 
 
+@dataclass(frozen=True)
+class ArrayOptions:
+    """Where a solve on arrays runs."""
+
+    array: str | None = option("--array", help="Solve on arrays of this library: numpy, torch, jax or cupy.")
+    device: str | None = option("--device", help="A device of that library, e.g. cuda:0 (default: its own choice).")
+
+
 RUN = run_directory("DIR")
 SCENE = typer.Argument(
     ..., metavar="SCENE", help="A built-in scene or a file.toml.", show_default=False, autocompletion=complete_scenes
 )
 SET = typer.Option([], "--set", "-s", metavar="KEY=VALUE", help="Change a key, e.g. -s domain.resolution=96.")
-ARRAY = option("--array", help="Solve on arrays of this library: numpy, torch, jax or cupy.")
-DEVICE = option("--device", help="A device of that library, for example cuda:0 (default: its own choice).")
 FRAMES = option("--frames", "-n", min=1, help="Number of frames.")
 COMPARE = option("--compare", "-c", help="Another run, to show beside.", autocompletion=complete_runs)
 JSON = typer.Option(False, "--json", help="Print JSON instead of a table.")

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import typer
 
 from ..parallel import launch
 from .options import (
-    ARRAY,
-    DEVICE,
     FRAMES,
     JSON,
     RUN,
     SCENE,
     SET,
+    ArrayOptions,
     complete_builtin_scenes,
     complete_kinds,
     grouped,
@@ -111,6 +110,7 @@ def check(scene: str = SCENE, settings: list[str] = SET, ranks: int | None = RAN
         say("no problems found")
 
 
+@grouped
 def run(
     scene: str = SCENE,
     frames: int | None = FRAMES,
@@ -118,8 +118,7 @@ def run(
     settings: list[str] = SET,
     movie: bool | None = option("--movie/--no-movie", help="Make preview.mp4 and preview.png at the end."),
     view: bool = typer.Option(False, "--view", help="Open a page in the browser that shows the frames as they appear."),
-    array: str | None = ARRAY,
-    device: str | None = DEVICE,
+    arrays: ArrayOptions = ArrayOptions(),
     ranks: int | None = RANKS,
 ) -> None:
     """Simulate a scene, write its frames, and make a movie.
@@ -139,7 +138,7 @@ def run(
 
     on_ranks(ranks)
     check_movie(movie)
-    chosen = [f"solver.{key}={value}" for key, value in (("array", array), ("device", device)) if value is not None]
+    chosen = [f"solver.{key}={value}" for key, value in asdict(arrays).items() if value is not None]
     loaded = load_scene(scene, [*settings, *chosen], frames)
     kind = kind_of(loaded)
     known = look(loaded).warnings if world().size == 1 else []  # a rank does not hold the whole scene

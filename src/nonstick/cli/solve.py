@@ -10,7 +10,7 @@ from typing import Any
 
 import typer
 
-from .options import ARRAY, DEVICE, complete_methods, grouped, option
+from .options import ArrayOptions, complete_methods, grouped, option
 from .terminal import NOT_CONVERGED, fail, say
 
 
@@ -62,8 +62,7 @@ def solve(
         "-o",
         help="Where x and dual go (default: beside FILE: p-solution.npz for p.npz, p.mtx-solution.npz for p.mtx).",
     ),
-    array: str | None = ARRAY,
-    device: str | None = DEVICE,
+    arrays: ArrayOptions = ArrayOptions(),
     ranks: int | None = option("--ranks", help="Number of ranks of this machine to solve on (make mpi)."),
     json_file: str | None = option("--json", help="Write one JSON row of results to this file; - prints it."),
 ) -> None:
@@ -94,7 +93,7 @@ def solve(
 
             row = solve_on_ranks(file, method, parts.read(), target, asdict(stopping))
         else:
-            row = _solve_here(file, method, parts.read(), target, asdict(stopping), (array, device))
+            row = _solve_here(file, method, parts.read(), target, asdict(stopping), arrays)
     except NonstickError as error:
         said = str(error)
         raise NonstickError(said if str(file) in said else f"{file}: {said}") from None
@@ -141,9 +140,7 @@ def _report(row: dict, json_file: str | None, target: Path) -> None:
     say(f"x and dual are in {target}")
 
 
-def _solve_here(
-    file: Path, method: Any, given: dict, target: Path, stop: dict, where: tuple[str | None, str | None]
-) -> dict:
+def _solve_here(file: Path, method: Any, given: dict, target: Path, stop: dict, arrays: ArrayOptions) -> dict:
     """Solve in this process, and write x and the dual; returns the row of results."""
     from .. import registry
     from ..core import validate
@@ -156,13 +153,12 @@ def _solve_here(
         problem.cells = validate.cells(problem.cells, problem.A.shape[0])
     from .. import api  # after the file has been looked at: a damaged one is answered before numba is loaded
 
-    array, device = where
-    if array is None and device is not None:
+    if arrays.array is None and arrays.device is not None:
         fail("--device belongs to an array library: name it with --array")
-    if array is not None:
+    if arrays.array is not None:
         from ..compositions import on_arrays
 
-        method = on_arrays(registry.name_of(method), array, device)
+        method = on_arrays(registry.name_of(method), arrays.array, arrays.device)
     bounds = problem.lower, problem.upper
     solution = api.solve(problem.A, problem.b, *bounds, cells=problem.cells, method=method, **stop)
     write_solution(target, solution)

@@ -28,7 +28,7 @@ def test_flat_drawing_shows_the_liquid_and_the_solid(colour):
     solid = nodes[0] - 0.5
     frame = {"phi": phi.astype(np.float32), "pressure": np.full((n, n), 5.0), "position": np.array([[1.5, 1.7]]),
              "velocity": np.array([[1.0, 0.0]])}  # fmt: skip
-    image = flat.draw(frame, solid, dx, 100, 100, colour)
+    image = flat.draw(frame, solid, dx, (100, 100), flat.Paint(colour))
     assert image.shape == (100, 100, 3)
     if colour == "liquid":
         assert bluish(image[60:95, 30:95]).all() and not bluish(image[2:10, 30:95]).any()

@@ -224,7 +224,8 @@ def _from_particles(shot: Shot, frame: Frame, refine: int) -> tuple[np.ndarray, 
     first = np.array(box.low, np.int64) - margin
     _surface._count(count, images, first)
     kind = _kinds(count, per_cell)
-    sorted_, end = _by_cell(frame.arrays["position"], dx, images, count, kind, margin, reach, refine, box, per_cell)
+    points = (frame.arrays["position"], 1.0 / dx), (images, 1.0)
+    sorted_, end = _by_cell(points, count, kind, margin, reach - 0.5 / refine, box, per_cell)
     # cells outside the box of particles have none near
     phi = np.full(solid.shape, limit, np.float32)
     core, band = np.zeros_like(kind), np.zeros_like(kind)
@@ -246,14 +247,16 @@ def _from_particles(shot: Shot, frame: Frame, refine: int) -> tuple[np.ndarray, 
     return phi, solid, _first(box, refine)
 
 
-def _by_cell(x, dx, images, count, kind, margin, reach, refine, box, per_cell) -> tuple[np.ndarray, np.ndarray]:
-    """Particles and their images as columns, in the order of cells, where a sample looks; the ends of the cells."""
-    wide = int(np.ceil(reach - 0.5 / refine))
-    needed, end = widen(kind == 1, wide), np.empty(count.shape, np.int32)
+def _by_cell(points, count, kind, margin, far, box, per_cell) -> tuple[np.ndarray, np.ndarray]:
+    """Particles and their images as columns, in the order of cells, where a sample looks; the ends of the cells.
+
+    `points` are pairs of positions and their factor to cells; `far` is how far a sample looks beyond its cell.
+    """
+    needed, end = widen(kind == 1, int(np.ceil(far))), np.empty(count.shape, np.int32)
     out = np.empty((4, _surface._begin(end, count, needed)), np.float32)
     corner = np.array(box.low, np.int64)
-    for points, scale in ((x, 1.0 / dx), (images, 1.0)):
-        _surface._sort(out, end, points, np.float32(scale), corner, margin, count, needed, per_cell)
+    for x, scale in points:
+        _surface._sort(out, end, x, np.float32(scale), corner, margin, count, needed, per_cell)
     return out, end
 
 

@@ -226,9 +226,8 @@ class _Tree:
         """Of every leaf: its mask, what its inactive voxels are, and the values of the active ones."""
         most = len(self.masks) * (2 * LEAF**3 // 8 + 1) + 4 * self.width * self.voxels
         out = np.empty(most, np.uint8)
-        values = np.empty(LEAF**3 * self.width, np.float32)
-        end = _leaf_buffers(out, values, values.view(np.uint8), self.masks, self._values, self._active, self._inside,
-                            self._leaves, self._before)  # fmt: skip
+        voxels = self._values, self._active, self._inside
+        end = _leaf_buffers(out, self.masks, *voxels, self._leaves, self._before)
         return out[:end].data
 
     def _value(self, sign: float) -> bytes:
@@ -290,11 +289,12 @@ def _leaf_masks(out, low, high, active, leaves, before):
 
 
 @serial
-def _leaf_buffers(out, room, room_bytes, masks, values, active, inside, leaves, before):
-    """All buffers one after the other; returns where they end. `room` holds the values of a leaf, and is its bytes."""
+def _leaf_buffers(out, masks, values, active, inside, leaves, before):
+    """All buffers one after the other; returns where they end."""
     nx, ny, nz = active.shape
     size, width, end = masks.shape[1], values.shape[3], 0
-    outside = np.empty(size, np.uint8)
+    outside, room = np.empty(size, np.uint8), np.empty(LEAF**3 * width, np.float32)
+    as_bytes = room.view(np.uint8)
     for n in range(len(leaves)):
         i0, i1 = _voxels(leaves[n, 0], before[0], nx)
         j0, j1 = _voxels(leaves[n, 1], before[1], ny)
@@ -320,6 +320,6 @@ def _leaf_buffers(out, room, room_bytes, masks, values, active, inside, leaves, 
         if wet and not whole:
             out[end : end + size] = outside
             end += size
-        out[end : end + 4 * q] = room_bytes[: 4 * q]
+        out[end : end + 4 * q] = as_bytes[: 4 * q]
         end += 4 * q
     return end

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy  # loads its ndimage, which is slow to load, at the first use
@@ -18,15 +19,34 @@ PASSES = 2
 BUMP = 0.3
 
 
-def draw(frame: dict[str, np.ndarray], phi_solid: np.ndarray, dx: float, width: int, height: int,
-         colour: str = "liquid", scale: float | None = None, tint=None,
-         bodies: Sequence[Shape] = (), dye: np.ndarray | None = None, air=AIR) -> np.ndarray:  # fmt: skip
-    """An RGB image (uint8) of one frame. `phi_solid` is nodal; `scale` is the value at the end of the ramp.
+class Paint(NamedTuple):
+    """What colours show, and which they are."""
 
-    `bodies` are shapes at their positions in this frame, in metres. `dye` (nx, ny, 3) are colours of the liquid over
-    cells, instead of the one `tint`; `air` is the background.
+    #: "liquid", or what the ramp shows: "speed", "pressure", "viscosity"
+    colour: str = "liquid"
+    #: the value at the end of the ramp; None: the largest of the frame
+    scale: float | None = None
+    #: the colour of the liquid, and its colours over cells (nx, ny, 3) instead
+    tint: np.ndarray | None = None
+    dye: np.ndarray | None = None
+    #: the background
+    air: Any = AIR
+
+
+def draw(
+    frame: dict[str, np.ndarray],
+    phi_solid: np.ndarray,
+    dx: float,
+    size: tuple[int, int],
+    paint: Paint,
+    bodies: Sequence[Shape] = (),
+) -> np.ndarray:
+    """An RGB image (uint8) of one frame, at most so wide and high. `phi_solid` is nodal.
+
+    `bodies` are shapes at their positions in this frame, in metres.
     """
-    air = np.asarray(air, float)
+    (width, height), (colour, scale, tint, dye, _) = size, paint
+    air = np.asarray(paint.air, float)
     nx, ny = (n - 1 for n in phi_solid.shape)
     per_cell = min(width / nx, height / ny)
     w, h = max(2, round(nx * per_cell) // 2 * 2), max(2, round(ny * per_cell) // 2 * 2)
@@ -53,10 +73,10 @@ def draw(frame: dict[str, np.ndarray], phi_solid: np.ndarray, dx: float, width: 
         X, Y = np.meshgrid((np.arange(w) + 0.5) * nx / w, ny - (np.arange(h) + 0.5) * ny / h)
     for index, one in enumerate(bodies):
         phi = np.asarray(one(dx * X, dx * Y)) / dx
-        paint = PAINTS[index % len(PAINTS)]
+        own = PAINTS[index % len(PAINTS)]
         inside = np.clip(0.5 - phi / pixel, 0.0, 1.0)[..., None]
         rim = np.clip(1.0 + phi / max(0.25, 2 * pixel), 0.0, 1.0)[..., None]
-        image += (paint * (1 - 0.4 * rim) - image) * inside
+        image += (own * (1 - 0.4 * rim) - image) * inside
     line = max(1, w // 320)  # the sides of the domain are walls too
     for part in (image[:line], image[-line:], image[:, :line], image[:, -line:]):
         part[:] = SOLID_EDGE

@@ -17,8 +17,8 @@ from ...files.rundir import RunDirectory, damaged
 from ...grid.mac import Grid
 from ...grid.shapes import Shape
 from ...pictures.render.movie import beside, colour_bar, label
+from ...pictures.render.plane import Paint, on_cells, values
 from ...pictures.render.plane import draw as draw_plane
-from ...pictures.render.plane import on_cells, values
 from ...pictures.render.scenery import FINE, Scenery
 from ...pictures.render.space import FAST, SKY, THICK, WATER, Studio, Style, Viewpoint
 from ...scenes.camera import Camera, CameraKeys, rgb
@@ -135,8 +135,9 @@ class Painter:
         if scene.dimension == 2:
             tint = None if tuple(self.tints.main) == FLAT_WATER else self.tints.main
             air = AIR if self._background is None else self._background
-            image = draw_plane(data, data.get("phi_solid", self._solids), scene.dx, camera.width, camera.height,
-                               camera.colour, self.scale, tint, bodies, self.tints.over_cells(data), air)  # fmt: skip
+            paint = Paint(camera.colour, self.scale, tint, self.tints.over_cells(data), air)
+            solids, size = data.get("phi_solid", self._solids), (camera.width, camera.height)
+            image = draw_plane(data, solids, scene.dx, size, paint, bodies)
             return self._with_bar(image)
         seen = self._shot.frame(frame, data)
         kind = usable(self._shot, seen, camera.surface)

@@ -57,40 +57,44 @@ class NewtonResult:
     energy_steps: int = 0
 
 
+@dataclass(frozen=True)
+class NewtonSteps:
+    """How Newton's steps are made and when they end.
+
+    `absolute`, `relative` and `stagnation` are the further termination tests of eq. 32–34; 0 switches them off.
+    The sub-solver stops at a residual of ξ‖H‖ (theorem 3.2), at most `inner_atol`, plus `inner_rtol` of its
+    right-hand side. `safeguarded=False` switches off the last two departures above.
+    """
+
+    xi: float = 0.01
+    alpha: float = 1e-3
+    beta: float = 0.5
+    line_search: int = 12
+    maxiter: int = 1000
+    inner_rtol: float = 0.0
+    inner_atol: float = inf
+    absolute: float = 0.0
+    relative: float = 0.0
+    stagnation: float = 0.0
+    safeguarded: bool = True
+
+
 def minimum_map_newton(
-    matvec: Callable[[Array], Array],
-    b: Array,
-    lower: Array,
-    upper: Array,
-    diagonal: Array,
+    H_of: MinimumMap,
     x: Array | None = None,
     *,
     subsolve: SubSolver,
     check: Callable[[Array, Array, NewtonResult], bool] | None = None,
     rtol: float | Callable[[], float] = 1e-6,
-    maxiter: int = 1000,
-    xi: float = 0.01,
-    alpha: float = 1e-3,
-    beta: float = 0.5,
-    line_search: int = 12,
-    safeguarded: bool = True,
-    absolute: float = 0.0,
-    relative: float = 0.0,
-    stagnation: float = 0.0,
-    inner_rtol: float = 0.0,
-    inner_atol: float = inf,
-    clamp_ties: bool = False,
+    how: NewtonSteps = NewtonSteps(),  # it is frozen
     enforced: Array | None = None,
 ) -> NewtonResult:
     """Algorithm 2. Arrays of any array-API library; `check(x, g, outcome)` ends the run, by default at KKT <= rtol.
 
-    `absolute`, `relative` and `stagnation` are the further termination tests of eq. 32–34; 0 switches them off.
-    The sub-solver stops at a residual of ξ‖H‖ (theorem 3.2), at most `inner_atol`, plus `inner_rtol` of its
-    right-hand side. `safeguarded=False` switches off the last two departures above, `clamp_ties=True` the second one.
     `enforced` are the rows of the first step's 𝒜, where they are known from an earlier problem.
     """
-    H_of = MinimumMap(matvec, b, lower, upper, diagonal, clamp_ties)
-    xp, scale = H_of.xp, H_of.max_abs(b) or 1.0
+    xp, b, matvec = H_of.xp, H_of.b, H_of.matvec
+    scale, safeguarded = H_of.max_abs(b) or 1.0, how.safeguarded
     out = NewtonResult(H_of.project(0.0 * b if x is None else x))
     theta, g, H = H_of.merit(out.x)
     best, since, on_energy, a_old = inf, 0, False, None
@@ -99,10 +103,10 @@ def minimum_map_newton(
         if done or not isfinite(theta):
             out.status = "converged" if done else "diverged"
             break
-        if theta < absolute:
+        if theta < how.absolute:
             out.status = "absolute"
             break
-        if out.newton_steps >= maxiter:
+        if out.newton_steps >= how.maxiter:
             break
 
         a, toward = H_of.split(out.x, g)
@@ -111,29 +115,29 @@ def minimum_map_newton(
         unchanged = a_old is not None and not bool(xp.any(a != a_old))
         a_old = a
         # ‖r‖ <= ξ‖H‖ holds if max|r| <= ξ‖H‖/√n; on sets that no longer change, the final tolerance counts.
-        goal = xi * sqrt(2.0 * theta / b.shape[0])
+        goal = how.xi * sqrt(2.0 * theta / b.shape[0])
         if unchanged and safeguarded:
             goal = min(goal, 0.3 * (rtol() if callable(rtol) else rtol) * scale)
-        goal = min(goal, inner_atol)
+        goal = min(goal, how.inner_atol)
 
         on_energy = on_energy or (safeguarded and since >= 10)
         x_old, theta_old, moved = out.x, theta, None
         if not on_energy:
             rhs = xp.where(a, -g - matvec(toward), 0.0 * b)  # eq. 38
-            v, count = subsolve(a, rhs, goal + inner_rtol * H_of.max_abs(rhs))
+            v, count = subsolve(a, rhs, goal + how.inner_rtol * H_of.max_abs(rhs))
             out.inner_iterations += count
             dx = xp.where(a, v, toward)
             slope = H_of.dot(H, H_of.derivative(a, dx, matvec(dx)))  # eq. 19
-            moved = _armijo_merit(H_of, out, dx, theta, slope, alpha, beta, line_search)
+            moved = _armijo_merit(H_of, out, dx, theta, slope, how)
             if moved is None and not safeguarded:
                 out.status = "line search"
                 break
             on_energy = moved is None
         if moved is None:
             rhs = xp.where(a, -g, 0.0 * b)
-            v, count = subsolve(a, rhs, goal + inner_rtol * H_of.max_abs(rhs))
+            v, count = subsolve(a, rhs, goal + how.inner_rtol * H_of.max_abs(rhs))
             out.inner_iterations += count
-            moved = _armijo_energy(H_of, out, a, v, g, alpha, beta)
+            moved = _armijo_energy(H_of, out, a, v, g, how)
             if moved is None:
                 out.status = "stagnated"
                 break
@@ -142,31 +146,31 @@ def minimum_map_newton(
         out.newton_steps += 1
 
         best, since = (theta, 0) if theta < 0.5 * best else (best, since + 1)
-        if abs(theta - theta_old) < relative * theta_old:
+        if abs(theta - theta_old) < how.relative * theta_old:
             out.status = "relative"
             break
-        if H_of.max_abs(out.x - x_old) < stagnation:
+        if H_of.max_abs(out.x - x_old) < how.stagnation:
             out.status = "stagnation"
             break
     return out
 
 
-def _armijo_merit(H_of: MinimumMap, out: NewtonResult, dx, theta, slope, alpha, beta, limit):
+def _armijo_merit(H_of: MinimumMap, out: NewtonResult, dx, theta, slope, how: NewtonSteps):
     """Algorithm 1: the first τ = βʰ with θ(x_τ) <= θ(x) + ατ Bθ(x, Δx), x_τ projected; None if there is none."""
     if not slope < 0.0:
         return None
     tau = 1.0
-    for _ in range(limit + 1):
+    for _ in range(how.line_search + 1):
         x = H_of.project(out.x + tau * dx)
         value, g, H = H_of.merit(x)
-        if value <= theta + alpha * tau * slope:
+        if value <= theta + how.alpha * tau * slope:
             return x, value, g, H
-        tau *= beta
+        tau *= how.beta
         out.line_search_steps += 1
     return None
 
 
-def _armijo_energy(H_of: MinimumMap, out: NewtonResult, a, v, g, alpha, beta, limit=60):
+def _armijo_energy(H_of: MinimumMap, out: NewtonResult, a, v, g, how: NewtonSteps):
     """Bertsekas' projected search on ½xᵀAx - bᵀx: v on the rows `a`, the scaled gradient on the others."""
     xp = H_of.xp
     scaled = -g / xp.where(H_of.d > 0, H_of.d, 1.0 + 0.0 * g)
@@ -175,20 +179,20 @@ def _armijo_energy(H_of: MinimumMap, out: NewtonResult, a, v, g, alpha, beta, li
         dx = xp.where(a, direction, scaled)
         linear = H_of.dot(g, xp.where(a, dx, 0.0 * g))
         tau = 1.0
-        for _ in range(limit):
+        for _ in range(60):
             s = H_of.project(out.x + tau * dx) - out.x
             change = H_of.dot(g, s) + 0.5 * H_of.dot(s, H_of.matvec(s))
-            if change <= alpha * (tau * linear + H_of.dot(g, xp.where(a, 0.0 * g, s))) and change < 0.0:
+            if change <= how.alpha * (tau * linear + H_of.dot(g, xp.where(a, 0.0 * g, s))) and change < 0.0:
                 x = H_of.project(out.x + s)
                 return x, *H_of.merit(x)
-            tau *= beta
+            tau *= how.beta
             out.line_search_steps += 1
     return None
 
 
-def merit_descent(H_of: MinimumMap, x: Array, steps: int, alpha: float = 1e-3, beta: float = 0.5) -> Array:
+def merit_descent(H_of: MinimumMap, x: Array, steps: int) -> Array:
     """The paper's non-smooth gradient start: projected steepest descent on θ, ∇θ = Jᵀ H."""
-    xp, out = H_of.xp, NewtonResult(x)
+    xp, out, how = H_of.xp, NewtonResult(x), NewtonSteps(line_search=30)
     theta, g, H = H_of.merit(x)
     for _ in range(steps):
         a, _ = H_of.split(out.x, g)
@@ -199,15 +203,11 @@ def merit_descent(H_of: MinimumMap, x: Array, steps: int, alpha: float = 1e-3, b
             break
         # Along -∇θ this step minimises the current quadratic piece of θ, so the search begins with it.
         dx = -(squared / length) * gradient
-        moved = _armijo_merit(H_of, out, dx, theta, -squared * squared / length, alpha, beta, 30)
+        moved = _armijo_merit(H_of, out, dx, theta, -squared * squared / length, how)
         if moved is None:
             break
         out.x, theta, g, H = moved
     return out.x
-
-
-#: parameters that are not passed on to `minimum_map_newton`
-_OWN = ("inner", "start", "start_steps", "inner_maxiter", "scaled")
 
 
 @dataclass(frozen=True)
@@ -253,9 +253,9 @@ class MinMapNewton(Method):
         plain = cls(CG() if inner is None else inner, safeguarded=False, scaled=False, clamp_ties=clamp_ties)
         return replace(plain, line_search=100, maxiter=10, inner_maxiter=1000, **thresholds)
 
-    def options(self) -> dict[str, Any]:
-        """The fields that are options of `minimum_map_newton`."""
-        return {f.name: getattr(self, f.name) for f in fields(self) if f.name not in _OWN}
+    @property
+    def steps(self) -> NewtonSteps:
+        return NewtonSteps(**{f.name: getattr(self, f.name) for f in fields(NewtonSteps)})
 
     def solve(self, problem, start, monitor):
         A, box = problem.A, problem.box
@@ -287,14 +287,14 @@ class MinMapNewton(Method):
 
         budget = monitor.limit(PATIENCE.work)
         x = start.x
+        H_of = MinimumMap(matvec, problem.b, box.lower, box.upper, d, self.clamp_ties)
         if self.start == "psor":
             ProjectedSweeps(A).run(x, problem.b, box.lower, box.upper, 1.0, self.start_steps)
         elif self.start == "gradient":
-            x[:] = merit_descent(MinimumMap(matvec, problem.b, box.lower, box.upper, d), x, self.start_steps)
-        passed = self.options()
-        passed["enforced"] = None if start.active is None else start.active == 0
-        how = {"subsolve": subsolve, "check": check, "rtol": lambda: monitor.tolerance, **passed}
-        outcome = minimum_map_newton(matvec, problem.b, box.lower, box.upper, d, x, **how)
+            x[:] = merit_descent(H_of, x, self.start_steps)
+        known = None if start.active is None else start.active == 0
+        stop = {"check": check, "rtol": lambda: monitor.tolerance}
+        outcome = minimum_map_newton(H_of, x, subsolve=subsolve, how=self.steps, enforced=known, **stop)
         x[:] = outcome.x
         monitor.iterations = outcome.inner_iterations + outcome.line_search_steps
         monitor.outer_iterations = outcome.newton_steps

@@ -32,7 +32,7 @@ from ..grid.level import add_galerkin, coarse_rows, one_group
 from ..hierarchy import Stepwise
 from ._coarse_matrix import _close_rows
 from ._merge import _blocks_of, _match_pairs, _number_parts, _separate_colours
-from .couplings import Couplings, coarse_pattern, couplings_of
+from .couplings import Couplings, Product, coarse_pattern, couplings_of
 
 #: a row sum below this fraction of the diagonal is a rounding error: the row is pure Neumann
 _ROUNDING = 1e-12
@@ -261,7 +261,8 @@ def galerkin_csr(
         M = old.matrix()
         indices, indptr = M.indices, M.indptr
     data, excess = np.zeros(indices.size), np.zeros(n)
-    couplings.fill(data, excess, _closed(A, free), transfer.parent, row_excess(A), indices, indptr, alpha)
+    product = Product(transfer.parent, row_excess(A), indices, indptr, alpha)
+    couplings.fill(data, excess, _closed(A, free), product)
     _close_rows(data, indices, indptr, excess)
     coarse = CSROperator(sp.csr_array((data, indices, indptr), shape=(n, n)), cells)
     coarse.colour = _colours(coarse)

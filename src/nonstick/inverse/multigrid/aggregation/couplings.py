@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,6 +19,16 @@ from ..grid.level import one_group
 from . import _coarse_matrix as kernels
 from . import _merge as merging
 from . import _strength as strength
+
+
+class Product(NamedTuple):
+    """scale PᵀFAFP: the parents, the excess of the rows of A, and the pattern; F are the rows that are not closed."""
+
+    parent: np.ndarray
+    excess: np.ndarray
+    indices: np.ndarray
+    indptr: np.ndarray
+    scale: float
 
 
 class Couplings(ABC):
@@ -68,8 +79,8 @@ class Couplings(ABC):
         """Neighbours of aggregates, into slots and an overflow list; returns the length it needs."""
 
     @abstractmethod
-    def fill(self, data, excess, closed, parent, own, indices, indptr, scale) -> None:
-        """Add the weights and the excess of scale PᵀFAFP to zeros; `own` is the excess of the rows here."""
+    def fill(self, data: np.ndarray, excess: np.ndarray, closed: np.ndarray, product: Product) -> None:
+        """Add the weights and the excess of a product to zeros."""
 
 
 class StencilCouplings(Couplings):
@@ -90,14 +101,12 @@ class StencilCouplings(Couplings):
     def graph(self, slot, over_i, over_j, parent):
         return kernels._graph_of_stencil(slot, over_i, over_j, parent, *self.entries)
 
-    def fill(self, data, excess, closed, parent, own, indices, indptr, scale):
-        kernels._fill_from_stencil(
-            data, excess, closed, parent, own, indices, indptr, scale, *self.entries, self.groups
-        )
+    def fill(self, data, excess, closed, product):
+        kernels._fill_from_stencil(data, excess, closed, *product, *self.entries, self.groups)
 
-    def toggle(self, data, excess, closed, toggled, parent, own, indices, indptr, scale) -> None:
+    def toggle(self, data, excess, closed, toggled: np.ndarray, product: Product) -> None:
         """Correct the values for cells that enter or leave the free set; updates `closed`."""
-        kernels._toggle(data, excess, closed, toggled, parent, own, indices, indptr, scale, *self.entries)
+        kernels._toggle(data, excess, closed, toggled, *product, *self.entries)
 
 
 class MatrixCouplings(Couplings):
@@ -115,10 +124,9 @@ class MatrixCouplings(Couplings):
     def graph(self, slot, over_i, over_j, parent):
         return kernels._graph_of_csr(slot, over_i, over_j, parent, *self.entries[1:])
 
-    def fill(self, data, excess, closed, parent, own, indices, indptr, scale):
-        kernels._fill_from_csr(
-            data, excess, closed, parent, own, indices, indptr, self.dtype.type(scale), *self.entries, self.sign
-        )
+    def fill(self, data, excess, closed, product):
+        product = product._replace(scale=self.dtype.type(product.scale))
+        kernels._fill_from_csr(data, excess, closed, *product, *self.entries, self.sign)
 
 
 def couplings_of(A: Operator) -> Couplings:

@@ -31,7 +31,7 @@ from . import _coarse_matrix as coarse_matrix
 from ._merge import _separate_colours
 from ._strength import _merge_blocks
 from .coarsening import Aggregation, Pairwise, TopologyAware, number_parts, row_excess
-from .couplings import Couplings, MatrixCouplings, StencilCouplings, coarse_pattern
+from .couplings import Couplings, MatrixCouplings, Product, StencilCouplings, coarse_pattern
 
 #: levels up to this size run in one serial compiled call: a packed visit costs no calls, but uses one thread
 PACKED_SIZE = 5_000
@@ -81,9 +81,8 @@ class MatrixLevel(ColouredLevel):
         coarse.weights[:] = 0
         coarse.excess[:] = 0
         closed = (self.dinv == 0.0).view(np.int8)  # no free cell is left there
-        self.couplings.fill(
-            coarse.weights, coarse.excess, closed, self.parent, self.excess, coarse.indices, coarse.indptr, alpha
-        )
+        product = Product(self.parent, self.excess, coarse.indices, coarse.indptr, alpha)
+        self.couplings.fill(coarse.weights, coarse.excess, closed, product)
         coarse.find_diagonals()
 
     def find_diagonals(self) -> None:
@@ -183,19 +182,19 @@ class Aggregates:
         """The Galerkin matrices of the fine matrix times `scale`, without the cells that are closed."""
         self.weights64[:] = 0.0
         self.excess64[:] = 0.0
-        self.couplings.fill(self.weights64, self.excess64, closed, *self._how)
+        self.couplings.fill(self.weights64, self.excess64, closed, self._product)
         self._follow()
 
     def toggle(self, closed: np.ndarray, toggled: np.ndarray) -> None:
         """Move cells into or out of the free set."""
-        self.couplings.toggle(self.weights64, self.excess64, closed, toggled, *self._how)
+        self.couplings.toggle(self.weights64, self.excess64, closed, toggled, self._product)
         self._follow()
 
     @property
-    def _how(self) -> tuple:
-        """What the first matrix is made with: parents, excess, pattern and factor."""
+    def _product(self) -> Product:
+        """The first matrix."""
         first = self.levels[0]
-        return self.parent, self.fine_excess, first.indices, first.indptr, self.scale * self.rule.alpha
+        return Product(self.parent, self.fine_excess, first.indices, first.indptr, self.scale * self.rule.alpha)
 
     def _follow(self) -> None:
         """The first matrix in single precision, and those below it."""
