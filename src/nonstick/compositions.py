@@ -45,6 +45,7 @@ from .operators.stencil import ONE_THREAD_BELOW
 from .solvers.andersen.newton import MinMapNewton
 from .solvers.auto.active_set import ActiveSet
 from .solvers.auto.banded import Banded, NarrowBand
+from .solvers.auto.faces import Faces, FewDefinite
 from .solvers.base import Method
 from .solvers.cascade import DenseRows, MethodCascade
 from .solvers.chentanez_muller.cycles import ChentanezMuller
@@ -133,8 +134,19 @@ DENSE = MethodCascade((MPRGP(Jacobi(), maxiter=2_000), AUTO))
 ONE_WAY = Cascade(((Trial(), ILU()), AMG))
 GENERAL = PolicyIteration(Cascade(((Within(300), BiCGStab(ONE_WAY)), Direct())), forcing=0.1, nested=True)
 
-#: Symmetric or not.
-ANY = MethodCascade((AUTO, GENERAL), when="refused")
+#: Few unknowns of any condition by faces, whose work has a bound.
+SMALL = (FewDefinite(), Faces())
+#: Symmetric or not, singular or not.
+ANY = MethodCascade(
+    (
+        SMALL,
+        (DenseRows(), DENSE),
+        (Singular(VECTOR, CHEAP), Proximal(MethodCascade((SMALL, AUTO), when="refused"))),
+        AUTO,
+        GENERAL,
+    ),
+    when="refused",
+)
 
 
 def face_solver(A: Operator) -> Recipe:
@@ -275,16 +287,7 @@ METHODS: dict[str, Method] = {
     "stokes-direct": SaddlePolicy(Direct(), forcing=0.0),
     # ours
     "jacobi-mprgp": MPRGP(Jacobi()),
-    "auto": MethodCascade(
-        (
-            (DenseRows(), DENSE),
-            (Singular(VECTOR, CHEAP), Proximal(AUTO)),
-            (NarrowBand(), MethodCascade((Banded(), ANY))),
-            AUTO,
-            GENERAL,
-        ),
-        when="refused",
-    ),
+    "auto": MethodCascade(((NarrowBand(), MethodCascade((Banded(), ANY))), ANY), when="refused"),
     "pi-direct": PolicyIteration(Direct()),
     "pi-bicgstab": GENERAL,
     "pi-gmres": PolicyIteration(Cascade(((Within(300), GMRES(ONE_WAY)), Direct())), forcing=0.1, nested=True),

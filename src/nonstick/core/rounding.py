@@ -7,6 +7,8 @@ of a vector whose square can be told from rounding.
 
 from __future__ import annotations
 
+#: the spacing of numbers near 1
+EPSILON = 2.0**-52
 #: x less a bound, relative to both: what is left is the last bits of one of them
 BOUND = 1e-15
 #: no row and no Krylov vector has more digits than this, relative to its terms

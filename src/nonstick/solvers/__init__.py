@@ -3,6 +3,7 @@
 from .andersen.newton import MinMapNewton
 from .auto.active_set import ActiveSet
 from .auto.banded import Banded
+from .auto.faces import Faces
 from .base import Method
 from .cascade import MethodCascade
 from .chentanez_muller.cycles import ChentanezMuller
@@ -23,6 +24,7 @@ __all__ = [
     "ActiveSet",
     "Banded",
     "ChentanezMuller",
+    "Faces",
     "InteriorPoint",
     "LinearSolve",
     "Mehrotra",

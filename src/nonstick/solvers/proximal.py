@@ -89,7 +89,7 @@ class Proximal(Method):
             part = BoxProblem(definite, problem.b + shift * x, box.lower, box.upper)
             part.scale = problem.scale
             inner, watch = Start(x.copy(), active), monitor.within(part, 0.1 * monitor.tolerance)
-            self.method.solve(part, inner, watch)
+            self.method.chosen(part).solve(part, inner, watch)
             monitor.outer_iterations += 1
             if not np.isfinite(inner.x).all():
                 monitor.stop("breakdown")
