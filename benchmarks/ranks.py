@@ -31,7 +31,7 @@ def memory(key: str) -> float:
 
 def shared(name: str, n: int, repeat: int) -> dict:
     from nonstick.mpi import case
-    from nonstick.mpi.solve import solve_shared
+    from nonstick.mpi.shared import solve_shared
     from nonstick.parallel.comm import world
 
     comm = world()

@@ -21,8 +21,7 @@ from .operators.base import Operator
 from .problem.batch import Batch, columns
 from .problem.box import BoxProblem
 from .problem.constraints import LinearConstraints
-from .problem.given import Given
-from .problem.modes import Modes
+from .problem.given import Given, Modes
 from .problem.monitor import FAILED, Monitor, Start
 from .problem.solution import Solution
 from .solvers.base import Method

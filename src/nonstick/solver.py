@@ -21,8 +21,7 @@ from .errors import NonstickError
 from .operators.base import Operator
 from .problem.batch import columns
 from .problem.box import BoxProblem
-from .problem.given import Given
-from .problem.modes import Modes
+from .problem.given import Given, Modes
 from .problem.solution import Solution
 from .solvers.base import Method
 from .solvers.keeping import keeping

@@ -96,15 +96,6 @@ def test_update_rules_per_face():
     np.testing.assert_array_equal(new[0][closed], fields["solid_velocity"][0][closed])
 
 
-def test_slabs_do_not_show(monkeypatch):
-    fields = random_fields((9, 4, 5), 6)
-    whole = PressureProblem(**fields)
-    monkeypatch.setattr("nonstick.discretise.pressure._SLAB", 40)
-    cut = PressureProblem(**fields)
-    np.testing.assert_array_equal(whole.rhs, cut.rhs)
-    assert abs(whole.matrix - cut.matrix).max() == 0
-
-
 def test_nan_behind_closed_faces_is_never_read():
     fields = random_fields((6, 5), 7)
     poisoned = tuple(np.where(w == 0, np.nan, u) for w, u in zip(fields["weights"], fields["velocity"]))

@@ -5,8 +5,7 @@ import pytest
 
 from nonstick import PressureProblem, Scene, Simulation, solve_problem
 from nonstick.inverse.multigrid.grid import gathered
-from nonstick.mpi.shared import Shared
-from nonstick.mpi.solve import solve_shared
+from nonstick.mpi.shared import Shared, solve_shared
 from nonstick.parallel.boxes import Boxes
 from nonstick.sim.liquid.distributed import simulate
 from nonstick.solvers.safeguards.pockets import find

@@ -9,8 +9,7 @@ import nonstick
 from nonstick import NonstickError, cases
 from nonstick.inverse.multigrid.grid import gathered
 from nonstick.mpi import case
-from nonstick.mpi.shared import Shared
-from nonstick.mpi.solve import AUTO, solve_shared
+from nonstick.mpi.shared import AUTO, Shared, solve_shared
 from nonstick.parallel.boxes import Boxes
 from nonstick.problem.monitor import Monitor
 from nonstick.solvers.safeguards.descent import face_descent

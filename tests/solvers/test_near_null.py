@@ -10,7 +10,7 @@ from nonstick.compositions import MODES, SAFE
 from nonstick.inverse import CG, Cascade, Lexicographic, Multigrid, NearNull, V, Within
 from nonstick.inverse.multigrid.aggregation.smoothed import tentative
 from nonstick.operators.csr import CSROperator
-from nonstick.problem.modes import Modes, rigid_body_modes
+from nonstick.problem.given import Modes, rigid_body_modes
 from nonstick.solvers import ActiveSet
 
 #: `auto` without sparse factors, which small problems prefer

@@ -1,8 +1,7 @@
 """Rows of the pressure equation, and the velocity update that belongs to them.
 
-Grids have three axes; a 2D grid has one cell along the first and closed faces there. Arrays are a slab of
-planes along the first axis: `phi` has one more plane on either side, face arrays start at the slab's first
-plane. There is no coupling across the edge of the grid, so the values of `phi` beyond it are not used.
+Grids have three axes; a 2D grid has one cell along the first and closed faces there. There is no coupling across the
+edge of the grid.
 """
 
 import numpy as np
@@ -45,47 +44,44 @@ def _outflow(fu, fv, fw, u, v, w, su, sv, sw, i, j, k, moving):
 
 
 @parallel
-def _pressure_rows(
-    w0, w1, w2, d, b, cells, begin, first, shape, phi, fu, fv, fw, u, v, w, su, sv, sw, scale, dx, least
-):
-    """Fill the rows begin <= t < begin + cells.size (their cells are listed from the slab's plane `first` on).
+def _pressure_rows(w0, w1, w2, d, b, cells, phi, fu, fv, fw, u, v, w, su, sv, sw, scale, dx, least):
+    """The rows of the unknowns, which lie in `cells`.
 
     Solids at rest need no face arrays: su, sv, sw are then single zeros.
     """
-    nx, ny, nz = shape
+    nx, ny, nz = phi.shape
     moving = 1 if su.size > 1 else 0
-    for q in prange(cells.size):
-        t = begin + q
-        cell = cells[q]
+    for turn in prange(cells.size):
+        t = np.int64(turn)
+        cell = cells[t]
         k = cell % nz
         j = (cell // nz) % ny
-        x = cell // (nz * ny)
-        i = x - first
-        here = phi[i + 1, j, k]
+        i = cell // (nz * ny)
+        here = phi[i, j, k]
         total = 0.0
         weight = 0.0
-        if x + 1 < nx:
-            weight, more = _face(here, phi[i + 2, j, k], fu[i + 1, j, k], scale, least)
+        if i + 1 < nx:
+            weight, more = _face(here, phi[i + 1, j, k], fu[i + 1, j, k], scale, least)
             total += more
         w0[t] = weight
         weight = 0.0
         if j + 1 < ny:
-            weight, more = _face(here, phi[i + 1, j + 1, k], fv[i, j + 1, k], scale, least)
+            weight, more = _face(here, phi[i, j + 1, k], fv[i, j + 1, k], scale, least)
             total += more
         w1[t] = weight
         weight = 0.0
         if k + 1 < nz:
-            weight, more = _face(here, phi[i + 1, j, k + 1], fw[i, j, k + 1], scale, least)
+            weight, more = _face(here, phi[i, j, k + 1], fw[i, j, k + 1], scale, least)
             total += more
         w2[t] = weight
-        if x > 0:
-            weight, more = _face(here, phi[i, j, k], fu[i, j, k], scale, least)
+        if i > 0:
+            weight, more = _face(here, phi[i - 1, j, k], fu[i, j, k], scale, least)
             total += more
         if j > 0:
-            weight, more = _face(here, phi[i + 1, j - 1, k], fv[i, j, k], scale, least)
+            weight, more = _face(here, phi[i, j - 1, k], fv[i, j, k], scale, least)
             total += more
         if k > 0:
-            weight, more = _face(here, phi[i + 1, j, k - 1], fw[i, j, k], scale, least)
+            weight, more = _face(here, phi[i, j, k - 1], fw[i, j, k], scale, least)
             total += more
         d[t] = total
         b[t] = -_outflow(fu, fv, fw, u, v, w, su, sv, sw, i, j, k, moving) / dx
@@ -183,7 +179,7 @@ def _mass_rows(w0, w1, w2, d, b, cells, liquid, fu, fv, fw, mu, mv, mw, u, v, w,
     """The rows of B M⁻¹ Bᵀ: a face couples its cells by w²/m; -b is the divergence of the velocity.
 
     `liquid` is the mask of `_cells_with_liquid`, and `cells` its entries. The other arrays are those of
-    `_pressure_rows`, over the whole grid.
+    `_pressure_rows`.
     """
     nx, ny, nz = liquid.shape
     moving = 1 if su.size > 1 else 0

@@ -61,9 +61,6 @@ from .fields import (
 
 Faces = tuple[np.ndarray, ...]
 
-#: number of grid cells treated at a time: it limits the memory of float64 copies of a slab
-_SLAB = 1_000_000
-
 #: coarse levels on which air bubbles survive (Chentanez–Müller's C)
 _BUBBLE_LEVELS = 2
 
@@ -227,38 +224,23 @@ class PressureProblem(OnCells):
         Closed faces that touch liquid take the solid velocity; faces that do not touch liquid are unchanged. In the
         cell of an unknown the divergence of the result is `dual`, plus `source` if it is given.
         """
-        solid = self._solid_velocity(self.moved(pressure) if moved is None else moved)
-        if self.mass is not None:
-            return self._update_masses(pressure, solid)
-        phi = np.ascontiguousarray(self.phi_liquid, dtype=np.float64)
-        p = np.ascontiguousarray(pressure, dtype=np.float64)
-        out = []
-        for axis, u in enumerate(self.velocity):
-            outer = int(np.prod(self.shape[:axis]))
-            inner = int(np.prod(self.shape[axis + 1 :]))
-            n = self.shape[axis]
-            new = np.array(u, dtype=np.float64, order="C")
-            face = (outer, n + 1, inner)
-            w = np.ascontiguousarray(self.weights[axis], dtype=np.float64).reshape(face)
-            s = np.zeros((1, 1, 1))
-            if solid is not None:
-                s = np.ascontiguousarray(np.broadcast_to(solid[axis], u.shape), dtype=np.float64).reshape(face)
-            cell = (outer, n, inner)
-            factor = self.dt / (self.rho * self.dx)
-            _pressure_update(new.reshape(face), p.reshape(cell), phi.reshape(cell), w, s, factor, THETA_MIN)
-            out.append(new)
-        return tuple(out)
-
-    def _update_masses(self, pressure: np.ndarray, solid: Faces | None) -> Faces:
-        """`update` for given masses."""
-        assert self.mass is not None
-        p = self.rows.to_grid(self.unknowns_of(pressure)).reshape(self._liquid.shape)
-        factor = self.dt / (self.rho * self.dx)
+        given = self._solid_velocity(self.moved(pressure) if moved is None else moved)
+        solid, weights = _at_rest() if given is None else _three(given), _three(self.weights)
         new = FaceField.of([np.array(u, dtype=np.float64, order="C") for u in self.velocity])
-        weights, mass = FaceField.of(self.weights), FaceField.of(self.mass)
-        walls = FaceField([np.zeros((1, 1, 1))] * 3) if solid is None else FaceField.of(solid)
+        factor = self.dt / (self.rho * self.dx)
+        if self.mass is not None:
+            p, mass = self.rows.to_grid(self.unknowns_of(pressure)).reshape(self._liquid.shape), _three(self.mass)
+            for axis, u in new.each():
+                _mass_update(u, p, self._liquid, weights[axis], mass[axis], solid[axis], factor, axis)
+            return new.user
+        phi, p = (np.ascontiguousarray(a, dtype=np.float64) for a in (self.phi_liquid, pressure))
         for axis, u in new.each():
-            _mass_update(u, p, self._liquid, weights[axis], mass[axis], walls[axis], factor, axis)
+            # an axis between what lies before and behind it
+            outer, inner, n = int(np.prod(u.shape[:axis])), int(np.prod(u.shape[axis + 1 :])), u.shape[axis] - 1
+            cell, face = (outer, n, inner), (outer, n + 1, inner)
+            s = solid[axis] if given is None else solid[axis].reshape(face)
+            parts = p.reshape(cell), phi.reshape(cell), weights[axis].reshape(face), s
+            _pressure_update(u.reshape(face), *parts, factor, THETA_MIN)
         return new.user
 
     def _solid_velocity(self, moved: list[MovedBody]) -> Faces | None:
@@ -283,11 +265,7 @@ class PressureProblem(OnCells):
     # -- building -------------------------------------------------------------------------------------
 
     def _build(self) -> None:
-        if self.mass is None:
-            self.rows = Rows.from_mask(open_cells(self.weights, self.shape) & (self.phi_liquid < 0))
-            A, b = self._assemble()
-        else:
-            A, b = self._assemble_masses()
+        A, b = self._assemble()
         if not np.isfinite(b).all():
             raise NonstickError("velocity or solid_velocity holds NaN or infinite values at the liquid")
         centre = self._centre() if isinstance(self.walls, str) and self.walls in ("solid", "edge") else None
@@ -324,54 +302,26 @@ class PressureProblem(OnCells):
         return None if wanted is None else self.rows.to_grid(wanted)
 
     def _assemble(self) -> tuple[StencilOperator, np.ndarray]:
-        rows = self.rows
-        w0, w1, w2, d, b = (np.empty(rows.n) for _ in range(5))
-        shape = np.array(rows.shape, np.int64)
-        plane = rows.shape[1] * rows.shape[2]
-        lift = (np.newaxis,) * (3 - self.dimension)
-        phi = self.phi_liquid[lift]
-        moving = [] if self.solid_velocity is None else [self.solid_velocity]
-        faces = [self._three(f) for f in (self.weights, self.velocity, *moving)]
-        at_rest = [] if moving else [np.zeros((1, 1, 1))] * 3
-        scale = coefficient(self.dt, self.dx, self.rho)
-        step = max(1, _SLAB // plane)
-        for i in range(0, rows.shape[0], step):
-            stop = min(i + step, rows.shape[0])
-            begin, end = np.searchsorted(rows.cells, (i * plane, stop * plane))
-            if begin == end:
-                continue
-            slab = np.ones((stop - i + 2, *rows.shape[1:]))
-            low, high = max(i - 1, 0), min(stop + 1, rows.shape[0])
-            slab[low - i + 1 : high - i + 1] = phi[low:high]
-            parts = [
-                np.ascontiguousarray(a[i : stop + (axis == 0)], dtype=np.float64)
-                for group in faces
-                for axis, a in enumerate(group)
-            ]
-            cells = rows.cells[begin:end]
-            _pressure_rows(w0, w1, w2, d, b, cells, begin, i, shape, slab, *parts, *at_rest, scale, self.dx, THETA_MIN)
-        return StencilOperator(rows, (w0, w1, w2), d), b
-
-    def _assemble_masses(self) -> tuple[StencilOperator, np.ndarray]:
-        """The equation for given masses; finds the unknowns too."""
-        assert self.mass is not None and self.fraction is not None
-        weights, mass, velocity = (_contiguous(f) for f in (self.weights, self.mass, self.velocity))
-        solid = [np.zeros((1, 1, 1))] * 3 if self.solid_velocity is None else _contiguous(self.solid_velocity)
-        three = (*weights[2].shape[:2], weights[2].shape[2] - 1)
-        self._liquid = np.empty(three, np.int8)
-        fields = (np.ascontiguousarray(a, dtype=np.float64) for a in (self.fraction, self.phi_liquid))
-        _cells_with_liquid(self._liquid, *(a.reshape(three) for a in fields), *weights)
-        rows = self.rows = Rows.from_mask(self._liquid.reshape(self.shape) > 0)
-        w0, w1, w2, d, b = (np.empty(rows.n) for _ in range(5))
-        scale = coefficient(self.dt, self.dx, self.rho)
-        _mass_rows(w0, w1, w2, d, b, rows.cells, self._liquid, *weights, *mass, *velocity, *solid, scale, self.dx)
-        return StencilOperator(rows, (w0, w1, w2), d), b
-
-    def _three(self, faces: Faces) -> Faces:
-        """Face arrays of a grid with three axes; a 2D grid has closed faces along the first axis."""
-        if self.dimension == 3:
-            return faces
-        return np.broadcast_to(0.0, (2, *self.shape)), *(f[np.newaxis] for f in faces)
+        """The equation, and its unknowns."""
+        weights, velocity = _three(self.weights), _three(self.velocity)
+        solid = _at_rest() if self.solid_velocity is None else _three(self.solid_velocity)
+        phi = np.ascontiguousarray(self.phi_liquid, dtype=np.float64).reshape((1,) * (3 - self.dimension) + self.shape)
+        faces, numbers = (*weights, *velocity, *solid), (coefficient(self.dt, self.dx, self.rho), self.dx)
+        if self.mass is None:
+            self.rows = Rows.from_mask(open_cells(self.weights, self.shape) & (self.phi_liquid < 0))
+        else:
+            self._liquid = np.empty(phi.shape, np.int8)
+            fraction = np.ascontiguousarray(self.fraction, dtype=np.float64).reshape(phi.shape)
+            _cells_with_liquid(self._liquid, fraction, phi, *weights)
+            self.rows = Rows.from_mask(self._liquid.reshape(self.shape) > 0)
+        cells, n = self.rows.cells, self.rows.n
+        w0, w1, w2, d, b = (np.empty(n) for _ in range(5))
+        if self.mass is None:
+            _pressure_rows(w0, w1, w2, d, b, cells, phi, *faces, *numbers, THETA_MIN)
+        else:
+            faces = (*weights, *_three(self.mass), *velocity, *solid)
+            _mass_rows(w0, w1, w2, d, b, cells, self._liquid, *faces, *numbers)
+        return StencilOperator(self.rows, (w0, w1, w2), d), b
 
     def _centre(self) -> np.ndarray:
         """Solid distance at cell centres. If no nodes are given, a value of the same sign from the face fractions."""
@@ -441,9 +391,14 @@ class PressureProblem(OnCells):
         return walls, None if self.adhesion is None else np.where(walls, -bound, 0.0)
 
 
-def _contiguous(faces: Faces) -> FaceField:
+def _three(faces: Faces) -> FaceField:
     """Faces on three axes, as kernels take them; a 2D grid has closed faces along its first axis."""
-    own = [np.ascontiguousarray(f, dtype=np.float64) for f in faces]
-    if len(own) == 3:
-        return FaceField(own)
-    return FaceField([np.zeros((2, own[1].shape[0], own[0].shape[1])), *list(FaceField.of(own))[1:]])
+    own = FaceField.of([np.ascontiguousarray(f, dtype=np.float64) for f in faces])
+    if len(faces) == 3:
+        return own
+    return FaceField([np.zeros((2, own[2].shape[1], own[1].shape[2])), *list(own)[1:]])
+
+
+def _at_rest() -> FaceField:
+    """The velocity of solids at rest, as kernels take it."""
+    return FaceField([np.zeros((1, 1, 1))] * 3)

@@ -8,8 +8,7 @@ import numpy as np
 
 from ..compositions import AMG, CYCLE, MODES
 from ..inverse.base import Recipe
-from ..problem.given import Given
-from ..problem.modes import Modes
+from ..problem.given import Given, Modes
 
 
 def aspreconditioner(

@@ -21,8 +21,7 @@ from ..parallel.boxes import Boxes
 from ..parallel.comm import Comm, world
 from ..problem.box import BoxProblem
 from ..problem.solution import Solution
-from .shared import assembled
-from .solve import solve_problem
+from .shared import assembled, solve_problem
 
 #: entries of A and Aᵀ may differ by this part
 SYMMETRIC = 1e-10

@@ -148,8 +148,7 @@ class PressureStage:
 
     def _solve_on_ranks(self, problem: PressureProblem) -> PressureResult:
         """Solve a problem of which other processes have other parts; each keeps the solution in its rows and ghosts."""
-        from ....mpi.shared import Shared
-        from ....mpi.solve import solve_shared
+        from ....mpi.shared import Shared, solve_shared
 
         solver, partition, rows = self.solver, self.solids.partition, problem.rows
         x0 = active = None
