@@ -37,6 +37,9 @@ class Time(SceneTable):
     cfl: float = Field(2.0, strict=True, ge=1e-4, le=20.0, description="Cells a particle may cross in one substep.")
     max_substeps: int = Field(100, ge=1, le=100_000, description="Limit on substeps per frame; more are reported.")
     min_substeps: int = Field(1, ge=1, le=100_000, description="At least this many substeps per frame.")
+    order: Literal[1, 2] = Field(
+        1, description="Order in time of viscosity: backward Euler, or two stages (SDIRK2) where no wall lets go."
+    )
 
 
 class Physics(SceneTable):

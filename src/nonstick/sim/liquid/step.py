@@ -40,6 +40,7 @@ from .flow.extrapolation import LiquidFaces, extend
 from .flow.forces import Force
 from .flow.masses import Masses, add_gravity
 from .flow.pressure import PressureResult, PressureStage, least_pressure
+from .flow.two_stages import GAMMA, Stage, two_stages
 from .flow.viscosity import Viscosity
 from .particles.seeding import region
 from .partition import ParticlePartition, ghost_layers
@@ -124,6 +125,8 @@ class Liquid:
         self.pressure = self.projection.pressure
         #: probes; None if the scene has none
         self.observer: Observer | None = None
+        #: True if a step of viscous liquid has two stages; with bodies and beside thin walls it has one
+        self._two_stages = model.time.order == 2 and not bodies and self.solids.layers is None
         #: True if the step works on an active box, which follows the liquid
         self._follows = not self.partition.shared and self.solids.rests and not model.probe
         #: layers of cells around the liquid
@@ -239,14 +242,24 @@ class Liquid:
         if not self.viscosity.coupled:
             return self._solve_apart(watch, fields, divergence)
         with watch("viscosity"):
-            projection = self.projection
-            problem = projection.problem(
-                self.tracker.phi, fields.velocity, fields.kick, fields.masses, fields.hold, divergence
-            )
-            last = projection.pressure, projection.active
-            found = self.viscosity.solve_with_pressure(problem, mu, *last, sources, self.tracker.phis)
-            self._take(fields, projection.keep(problem, found))
+            problem, found, pressure = self._solve_together(fields, divergence, sources)
+            self._take(fields, self.projection.keep(problem, found, pressure))
         return found
+
+    def _solve_together(self, fields: StepFields, divergence: np.ndarray | None, sources) -> Stage:
+        """Pressure and viscosity in one solve, or in two stages (`time.order = 2`)."""
+        projection, last = self.projection, (self.projection.pressure, self.projection.active)
+
+        def solve(velocity: FaceField, dt: float) -> Stage:
+            problem = projection.problem(self.tracker.phi, velocity, dt, fields.masses, fields.hold, divergence)
+            found = self.viscosity.solve_with_pressure(problem, fields.mu, *last, sources, self.tracker.phis)
+            return Stage(problem, found, found.pressure)
+
+        if self._two_stages and not np.any(last[1] < 0):
+            stage = two_stages(lambda u: solve(u, GAMMA * fields.kick), fields.before[0], fields.velocity)
+            if stage is not None:
+                return stage
+        return solve(fields.velocity, fields.kick)
 
     def _take(self, fields: StepFields, outcome: PressureResult) -> None:
         """Go on with the result of a solve."""

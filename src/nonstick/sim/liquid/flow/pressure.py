@@ -136,9 +136,10 @@ class PressureStage:
             fraction=user(masses.fraction), **extra,
         )  # fmt: skip
 
-    def keep(self, problem: PressureProblem, found: StokesSolution) -> PressureResult:
-        """The result of a solve for pressure and viscosity together, as of a pressure solve."""
-        fields = {"pressure": found.pressure, "velocity": found.velocity, "bodies": found.bodies}
+    def keep(self, problem: PressureProblem, found: StokesSolution, pressure: np.ndarray) -> PressureResult:
+        """The result of a solve for pressure and viscosity together, as of a pressure solve; `pressure` is its mean
+        over the step."""
+        fields = {"pressure": pressure, "velocity": found.velocity, "bodies": found.bodies}
         solution = extended(PressureSolution, found, **fields)
         failed = [] if found.converged or found.status == "infeasible" else [f"{found.method}: {found.message}"]
         outcome = PressureResult(problem, solution, found.residual, found.method, failed, found.x.size)

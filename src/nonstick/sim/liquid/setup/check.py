@@ -73,6 +73,7 @@ def check(scene: Scene) -> Findings:
 
         check_probes(found, scene, solids)
     _check_pace(found, scene, solids)
+    _check_order(found, scene, solids)
     frames = scene.model.time.frames
     need = needs(scene, count)
     found.errors += memory_shortage(need)
@@ -141,6 +142,23 @@ def _check_pace(found: Findings, scene: Scene, solids: Solids) -> None:
         found.warnings.append(
             f"gravity and forces of {pull:.3g} m/s² take liquid far beyond the domain within a frame: the run will stop"
         )
+
+
+def _check_order(found: Findings, scene: Scene, solids: Solids) -> None:
+    """Say where `time.order = 2` changes nothing."""
+    model = scene.model
+    if model.time.order == 1:
+        return
+    split = model.solver.viscous == "split" or model.walls.pressure == "edge"
+    reasons = {
+        "no liquid of the scene is viscous": not viscous(scene),
+        "pressure and viscosity are split (solver.viscous is split, or walls.pressure is edge)": split,
+        "a step with bodies has one stage": bool(model.bodies),
+        "a step beside walls thinner than two cells has one stage": solids.layers is not None,
+    }
+    why = next((reason for reason, holds in reasons.items() if holds), None)
+    if why:
+        found.warnings.append(f"time.order = 2 has no effect: {why}")
 
 
 def _first_speed(scene: Scene, index: int, solids: Solids) -> float:
