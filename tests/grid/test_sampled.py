@@ -1,7 +1,7 @@
 """Sampled meshes against exact ones: near the surface, far away, at sharp edges, on thin sheets. Needs [mesh]."""
 
 import gc
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ from scipy.interpolate import RegularGridInterpolator
 from nonstick.grid import Ball, Mesh, Shape, sample_meshes
 from nonstick.grid.shapes import sampled
 from nonstick.grid.shapes._distance import _read_samples
-from nonstick.grid.shapes.sampled import MARGIN, SIDE, TESTED, SampledMesh, Samples
+from nonstick.grid.shapes.sampled import SETTINGS, SampledMesh, Samples
 
 WIDTH = 1.0 / 24
 
@@ -42,7 +42,7 @@ def test_error_near_the_surface_and_far_from_it(name, made):
     mesh, points = of(made), turned_nodes()
     exact = mesh(*points.T)
     found = sample_meshes(mesh, WIDTH)(*points.T)
-    near = np.abs(exact) < TESTED * WIDTH
+    near = np.abs(exact) < SETTINGS.tested * WIDTH
     error = np.abs(found - exact)
     assert near.sum() > 500
     assert error[near].max() < 0.08 * WIDTH and np.sqrt((error[near] ** 2).mean()) < 0.015 * WIDTH
@@ -55,7 +55,7 @@ def test_beyond_the_box_the_distance_is_never_too_small():
     mesh = ring()
     points = np.random.default_rng(3).normal(0.0, 1.0, (2000, 3))
     low, high = mesh.bounds(3)
-    beyond = ((points < low - MARGIN * WIDTH) | (points > high + MARGIN * WIDTH)).any(axis=1)
+    beyond = ((points < low - SETTINGS.margin * WIDTH) | (points > high + SETTINGS.margin * WIDTH)).any(axis=1)
     exact, found = mesh(*points[beyond].T), sample_meshes(mesh, WIDTH)(*points[beyond].T)
     assert beyond.sum() > 1000
     assert (found > exact - 0.3 * WIDTH).all() and (found < 1.25 * exact + WIDTH).all()
@@ -78,14 +78,14 @@ def test_reading_agrees_with_its_slow_twin():
     points = np.concatenate([rng.uniform(-0.5, 0.5, (300, 3)), mesh.vertices[::4] + rng.normal(0, 0.01, (288, 3))])
     found = np.empty(len(points))
     s = samples
-    _read_samples(found, points, s.origin, s.h, SIDE, s.coarse, s.brick, s.fine, s.doubtful)
+    _read_samples(found, points, s.origin, s.h, SETTINGS.side, s.coarse, s.brick, s.fine, s.doubtful)
     assert samples.doubtful.any() and (samples.brick < 0).any()
     assert np.allclose(found, [_slow(samples, p) for p in points], atol=1e-6, equal_nan=True)
 
 
 def _slow(s, point):
     """One value from the samples, by SciPy."""
-    width = SIDE * s.h
+    width = SETTINGS.side * s.h
     corners = RegularGridInterpolator(
         [o + width * np.arange(n) for o, n in zip(s.origin, s.coarse.shape)],
         s.coarse,
@@ -109,10 +109,10 @@ def _slow(s, point):
     if number < 0:
         return corners(point)[0]
     low = s.origin + width * at
-    cell = np.minimum(((point - low) / s.h).astype(int), SIDE - 1)
+    cell = np.minimum(((point - low) / s.h).astype(int), SETTINGS.side - 1)
     if s.doubtful[(number, *cell)]:
         return np.nan
-    axes = [o + s.h * np.arange(SIDE + 1) for o in low]
+    axes = [o + s.h * np.arange(SETTINGS.side + 1) for o in low]
     return RegularGridInterpolator(axes, s.fine[number], bounds_error=False, fill_value=None)(point)[0]
 
 
@@ -125,11 +125,11 @@ def _with(point, axis, value):
 def test_memory_has_a_limit_and_accuracy_stays(monkeypatch):
     mesh, points = of(trimesh.creation.box((0.4, 0.3, 0.35))), turned_nodes()
     full = Samples.of(mesh, WIDTH)
-    monkeypatch.setattr(sampled, "MOST", 40_000)
+    monkeypatch.setattr(sampled, "SETTINGS", replace(SETTINGS, most=40_000))
     small = Samples.of(mesh, WIDTH)
     assert small.coarse.size + small.fine.size <= 40_000 < full.coarse.size + full.fine.size
     exact = mesh(*points.T)
-    near = np.abs(exact) < TESTED * WIDTH
+    near = np.abs(exact) < SETTINGS.tested * WIDTH
     assert np.abs(small.read(mesh, points) - exact)[near].max() < 0.1 * WIDTH
 
 

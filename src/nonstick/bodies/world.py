@@ -27,12 +27,25 @@ from ._contacts import _contact_impulses
 from .body import RigidBody, point_velocity
 from .contact import Contacts, Key, Partner, Wall, find
 
-SWEEPS = 200
-#: the overlap that is not corrected, and the largest tolerated overlap, as shares of a body's least half extent
-SLOP, CRUSHED = 1e-3, 0.3
-#: share of an overlap that a substep undoes
-RECOVERY = 0.4
-MOST_SUBSTEPS = 32
+
+@dataclass(frozen=True)
+class ContactSettings:
+    """How contacts of bodies are solved; overlaps are shares of a body's least half extent."""
+
+    #: sweeps over the impulses of contacts in a substep, at most
+    sweeps: int = 200
+    #: substeps of a step, at most
+    substeps: int = 32
+    #: the overlap that is not corrected, and the largest of which a substep undoes its share
+    slop: float = 1e-3
+    deep: float = 0.2
+    #: that share
+    recovery: float = 0.4
+    #: the largest tolerated overlap
+    crushed: float = 0.3
+
+
+SETTINGS = ContactSettings()
 
 
 @dataclass
@@ -124,7 +137,7 @@ class World:
             size = max(float(b.least), 1e-12)
             speed = float(np.sqrt(b.velocity @ b.velocity))
             rate = max(rate, 3.0 * speed / size, float(np.sqrt(b.spin @ b.spin)) / 0.3)
-        return int(min(max(np.ceil(rate * dt), 1), MOST_SUBSTEPS))
+        return int(min(max(np.ceil(rate * dt), 1), SETTINGS.substeps))
 
     def _collide(self, contacts: Contacts, partners, h: float, dt: float, held, total) -> None:
         """Impulses that keep partners from moving into each other; `held` impulses are already in the velocities."""
@@ -151,7 +164,7 @@ class World:
         cap = np.full(contacts.n, np.inf)
         scale = max(float(np.abs(velocity).max(initial=0.0)), float(np.linalg.norm(self.pull)) * dt, 1e-12)
         _contact_impulses(
-            lam, velocity, spin, *self._bodies3(), *setup, frame, drift, mu, target, cap, SWEEPS, 1e-8 * scale
+            lam, velocity, spin, *self._bodies3(), *setup, frame, drift, mu, target, cap, SETTINGS.sweeps, 1e-8 * scale
         )
         self._scatter(velocity, spin)
         for key, impulse, hit in zip(contacts.key, lam, hits):
@@ -179,7 +192,7 @@ class World:
         if contacts.n == 0:
             return shift, turn
         scale = self._scale(contacts, partners)
-        deep = -contacts.gap - SLOP * scale
+        deep = -contacts.gap - SETTINGS.slop * scale
         if not (deep > 0.0).any():
             return shift, turn
         self._check_crushed(contacts, partners, scale)
@@ -187,7 +200,8 @@ class World:
         drift = np.zeros((contacts.n, 3))
         setup = self._setup(contacts, partners)
         # partners that only touch must not be pushed together: target 0 there, recovery where they overlap
-        target = np.where(deep > 0.0, RECOVERY * np.minimum(deep, 0.2 * scale), np.minimum(-contacts.gap, 0.0))
+        undone = SETTINGS.recovery * np.minimum(deep, SETTINGS.deep * scale)
+        target = np.where(deep > 0.0, undone, np.minimum(-contacts.gap, 0.0))
         _contact_impulses(
             np.zeros((contacts.n, 3)), shift, turn, *self._bodies3(), *setup, frame, drift, np.zeros(contacts.n),
             target, np.full(contacts.n, np.inf), 100, 1e-9 * float(scale.max()),
@@ -226,7 +240,7 @@ class World:
                 velocity[k[c]] += sign * inverse[k[c]] * push[c]
                 spin[k[c]] += sign * inertia[k[c]] @ np.cross(arm[c], push[c])
         _contact_impulses(
-            lam, velocity, spin, inverse, inertia, *setup, frame, drift, mu, target, cap, SWEEPS, 1e-8 * scale
+            lam, velocity, spin, inverse, inertia, *setup, frame, drift, mu, target, cap, SETTINGS.sweeps, 1e-8 * scale
         )
         self._scatter(velocity, spin)
         self.carried = dict(zip(contacts.key, lam))
@@ -341,7 +355,7 @@ class World:
     def _check_crushed(self, contacts: Contacts, partners, scale) -> None:
         share = -contacts.gap / scale
         worst = int(np.argmax(share))
-        if share[worst] < CRUSHED:
+        if share[worst] < SETTINGS.crushed:
             return
         one, other = partners[contacts.first[worst]], partners[contacts.second[worst]]
         raise NonstickError(

@@ -4,13 +4,25 @@ Grids have three axes; a 2D grid has one cell along the first and closed faces t
 edge of the grid.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from ..kernels import inline, parallel, prange
 
-#: least liquid of a cell, as a share of its volume, that the pressure acts on; and least mass of an open face: lighter
-#: ones carry no particle
-TRACE, LIGHTEST = 1e-3, 1e-4
+
+@dataclass(frozen=True)
+class LiquidSettings:
+    """Which liquid the pressure acts on, where masses are given."""
+
+    #: least liquid of a cell, as a share of its volume
+    trace: float = 1e-3
+    #: least mass of an open face: lighter ones carry no particle
+    lightest: float = 1e-4
+
+
+SETTINGS = LiquidSettings()
+TRACE, LIGHTEST = SETTINGS.trace, SETTINGS.lightest
 
 
 @inline

@@ -45,9 +45,18 @@ Faces = tuple[np.ndarray, ...]
 
 #: open shares below this count as closed, so that rounding makes no gap between two solids
 SLIVER = 1e-6
-#: allowed relative difference between the volume on the grid and mass/density; above it the grid does not resolve the
-#: whole body
-WHOLE = 0.3
+
+
+@dataclass(frozen=True)
+class CouplingSettings:
+    """Bodies on the grid."""
+
+    #: allowed relative difference between the volume on the grid and mass/density; above it the grid does not resolve
+    #: the whole body
+    whole: float = 0.3
+
+
+SETTINGS = CouplingSettings()
 
 
 @dataclass(frozen=True)
@@ -196,7 +205,7 @@ class Covered:
         volume = np.diag(M)[:d].copy() * self.dx**d
         if exact is not None and body.mass is not None:
             known = float(body.mass) / body.density
-            if np.abs(volume - known).max() > WHOLE * known:
+            if np.abs(volume - known).max() > SETTINGS.whole * known:
                 return exact
         elif not volume.min() > 0.0 or not _definite(M):
             raise NonstickError("a body is smaller than the cells of the grid: give its mass and inertia as well")

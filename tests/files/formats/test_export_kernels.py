@@ -6,7 +6,7 @@ from scipy.ndimage import maximum_filter, minimum_filter
 
 from nonstick.files.formats import _surface
 from nonstick.files.formats.cells import widen
-from nonstick.files.formats.surface import PAD, SHIFT, _kinds, _shift
+from nonstick.files.formats.surface import PAD, SETTINGS, _kinds, _shift
 from nonstick.grid.box import IndexBox
 from nonstick.grid.levelset import flat_distance
 
@@ -181,7 +181,7 @@ def test_a_shift_of_some_samples(cells, margin, refine, pad):
 def test_the_shift_gives_the_volume():
     n, margin = 17, 2
     x = (np.arange(2 * n + 2 * PAD) - PAD + 0.5) / 2 - n / 2  # samples in cells from the middle
-    span = SHIFT + 0.25
+    span = SETTINGS.shift + 0.25
     phi = np.sqrt(x[:, None, None] ** 2 + x[:, None] ** 2 + x**2) - 5.0
     phi = np.clip(phi, -span, span).astype(np.float32)
     solid = np.broadcast_to(x.astype(np.float32) + 2.0, phi.shape).copy()
@@ -195,7 +195,7 @@ def test_the_shift_gives_the_volume():
         target = float((room * np.clip(0.5 - 2.0 * (phi + asked), 0.0, 1.0)).sum())
         shift = _shift(phi, solid, bulk.view(np.uint8), plain, margin, target, 2)
         assert shift == pytest.approx(asked, abs=2e-4)
-    assert _shift(phi, solid, bulk.view(np.uint8), plain, margin, 0.0, 2) == pytest.approx(SHIFT, abs=1e-3)
+    assert _shift(phi, solid, bulk.view(np.uint8), plain, margin, 0.0, 2) == pytest.approx(SETTINGS.shift, abs=1e-3)
 
 
 @pytest.mark.parametrize("cells, margin, refine, pad", GRIDS)

@@ -15,6 +15,7 @@ as smooth as the surface itself, and no vertex lies in a wall.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -33,22 +34,31 @@ from .shot import FAR, Shot, between_samples
 Kind = Literal["grid", "particles", "splashsurf"]
 KINDS = ("grid", "particles", "splashsurf")
 
-#: passes of the filter per refinement
-PASSES = 1
-#: φ reaches at most this far from a particle, in distances between particles
-LARGEST = 1.5
-#: by how much the balls of single particles are larger, times the square of the refinement, in cells
-DROP = 0.56
-#: largest shift of the level set that brings the volume to the ledger's, in cells
-SHIFT = 0.3
-#: steps of φ in which samples near the surface are counted, to find that shift
-LEVELS = 1024
-#: how far behind walls a mesh is cut, in samples
-BEHIND = 1.0
 #: samples outside the domain on every side
 PAD = 3
-#: cells from which on pages and pictures have one sample a cell and axis, and below two
-FINE = 60**3
+
+
+@dataclass(frozen=True)
+class ExportSettings:
+    """How the surface is made from particles; lengths are in cells."""
+
+    #: passes of the filter per refinement
+    passes: int = 1
+    #: φ reaches at most this far from a particle, in distances between particles
+    largest: float = 1.5
+    #: by how much the balls of single particles are larger, times the square of the refinement
+    drop: float = 0.56
+    #: largest shift of the level set that brings the volume to the ledger's
+    shift: float = 0.3
+    #: steps of φ in which samples near the surface are counted, to find that shift
+    levels: int = 1024
+    #: how far behind walls a mesh is cut, in samples
+    behind: float = 1.0
+    #: cells from which on pages and pictures have one sample a cell and axis, and below two
+    fine: int = 60**3
+
+
+SETTINGS = ExportSettings()
 
 
 def liquid_mesh(shot: Shot, frame: Frame, kind: Kind = "particles", refine: int = 2) -> TriangleMesh:
@@ -79,7 +89,7 @@ def liquid_mesh(shot: Shot, frame: Frame, kind: Kind = "particles", refine: int 
         phi, solid, first = _distances(shot, frame, kind, refine)
         three = (1,) * (3 - d) + phi.shape
         _walls._cut_behind(
-            phi.reshape(three), solid.reshape(three), np.float32(BEHIND / refine), np.float32(0.5 / refine)
+            phi.reshape(three), solid.reshape(three), np.float32(SETTINGS.behind / refine), np.float32(0.5 / refine)
         )
         corner = [(n + 0.5) * h for n in first]
         # in samples, so that walls are met before anything is rounded
@@ -100,7 +110,7 @@ def usable(shot: Shot, frame: Frame, kind: Kind) -> Kind:
 
 def samples_of_pictures(grid: Grid) -> int:
     """Samples a cell and axis for pages and pictures, which show many frames."""
-    return 1 if int(np.prod(grid.shape)) > FINE else 2
+    return 1 if int(np.prod(grid.shape)) > SETTINGS.fine else 2
 
 
 def continued(shot: Shot, frame: Frame, kind: Kind, refine: int) -> np.ndarray:
@@ -209,7 +219,7 @@ def _from_particles(shot: Shot, frame: Frame, refine: int) -> tuple[np.ndarray, 
     radius = (3.0 / (4.0 * np.pi * per_cell)) ** (1 / 3)
     reach = radius / zero
     # A mesh of few triangles lies within its ball: a larger ball gives the mesh the volume.
-    drop = radius + DROP / refine**2
+    drop = radius + SETTINGS.drop / refine**2
     # Farther from the surface the mean of particles says little about the distance: the filter would take this noise,
     # and the step to cells that are not looked at, to the surface, which would tremble.
     limit = _span(refine)
@@ -230,14 +240,12 @@ def _from_particles(shot: Shot, frame: Frame, refine: int) -> tuple[np.ndarray, 
     phi = np.full(solid.shape, limit, np.float32)
     core, band = np.zeros_like(kind), np.zeros_like(kind)
     full = per_cell * 64.0 / 315.0 * np.pi * reach**3
-    _surface._particle_distance(
-        phi, core, band, solid, sorted_, end, kind, margin, refine, PAD, reach, LARGEST * spacing, limit, drop, table,
-        full,
-    )  # fmt: skip
+    found, grid = (phi, core, band, solid, sorted_, end, kind), (margin, refine, PAD)
+    _surface._particle_distance(*found, *grid, reach, SETTINGS.largest * spacing, limit, drop, table, full)
     # The filter would make drops and films smaller, so only the bulk is smoothed. Far from the band φ is constant.
     bulk = widen(core, 1)
     here = bulk & widen(band, 1)
-    _surface._smooth(phi, here, margin, refine, PAD, PASSES * refine)
+    _surface._smooth(phi, here, margin, refine, PAD, SETTINGS.passes * refine)
     # Volume is held by shifting the bulk; drops and films have theirs.
     share = float(own[bulk[inner] != 0].sum()) / frame.count
     ledger = shot.volume(frame)
@@ -296,7 +304,7 @@ def _with_images(shot: Shot, frame: Frame, reach: float) -> tuple[np.ndarray, np
 
 def _span(refine: int) -> float:
     """Samples with larger |φ| (in cells) are inside or outside whatever the shift is."""
-    return SHIFT + 0.5 / refine
+    return SETTINGS.shift + 0.5 / refine
 
 
 def _shift(
@@ -306,11 +314,11 @@ def _shift(
 
     In `plain` cells φ is as low as it can be.
     """
-    span, steps = _span(refine), np.zeros((len(bulk), 1 + LEVELS))
+    span, steps = _span(refine), np.zeros((len(bulk), 1 + SETTINGS.levels))
     _surface._room_by_level(steps, phi, solid, bulk, plain, margin, refine, PAD, np.float32(span))
     deep, *room = steps.sum(axis=0)
-    level = span * ((2.0 * np.arange(LEVELS) + 1.0) / LEVELS - 1.0)
-    low, high = -SHIFT, SHIFT
+    level = span * ((2.0 * np.arange(SETTINGS.levels) + 1.0) / SETTINGS.levels - 1.0)
+    low, high = -SETTINGS.shift, SETTINGS.shift
     for _ in range(12):
         middle = 0.5 * (low + high)
         volume = deep + float(np.clip(0.5 - (level + middle) * refine, 0.0, 1.0) @ room)

@@ -4,10 +4,10 @@ The exact distance to a mesh is a search through its triangles, several microsec
 moves needs it at all nodes in every step. A rigid motion does not change the distance in the coordinates of the solid,
 so it is sampled once there, and later steps only interpolate.
 
-Samples are `FINER` times as dense as the simulation's grid near the surface and coarse elsewhere. A distance is not
-smooth at sharp edges and in the middle of a thin sheet, where interpolation would round the edge or lose the sheet. So
-every cell of samples near the surface is compared with the exact distance at its centre when it is made. Cells that
-fail are marked, and points in them are measured exactly.
+Samples are finer than the simulation's grid near the surface and coarse elsewhere. A distance is not smooth at sharp
+edges and in the middle of a thin sheet, where interpolation would round the edge or lose the sheet. So every cell of
+samples near the surface is compared with the exact distance at its centre when it is made. Cells that fail are marked,
+and points in them are measured exactly.
 """
 
 from __future__ import annotations
@@ -24,22 +24,31 @@ from .base import Corners, Moments, Probes, Shape
 from .combined import Combined
 from .mesh import Mesh
 
-#: samples per width of a cell of the simulation, near the surface
-FINER = 2
-#: cells of samples along the side of a brick
-SIDE = 4
-#: points nearer to the surface than this many cells of the simulation are interpolated between dense samples
-NEAR = 1.75
-#: nodes up to here decide where a wall cuts the grid; cells of samples up to here are tested
-TESTED = 1.25
-#: largest error at the centre of a tested cell, in cells of the simulation
-TOLERANCE = 0.03
-#: the samples reach this many cells of the simulation beyond the mesh
-MARGIN = 4.0
-#: largest number of samples of a mesh, 4 bytes each; a mesh that needs more is sampled more coarsely
-MOST = 2**24
-#: a mesh whose box has more bricks than this is far larger than the domain, which sees few of its points: not sampled
-LARGEST = 2**21
+
+@dataclass(frozen=True)
+class SamplingSettings:
+    """How densely the distance to a mesh is sampled; lengths are in cells of the simulation."""
+
+    #: samples per width of a cell, near the surface
+    finer: int = 2
+    #: cells of samples along the side of a brick
+    side: int = 4
+    #: points nearer to the surface than this are interpolated between dense samples
+    near: float = 1.75
+    #: nodes up to here decide where a wall cuts the grid; cells of samples up to here are tested
+    tested: float = 1.25
+    #: largest error at the centre of a tested cell
+    tolerance: float = 0.03
+    #: the samples reach this far beyond the mesh
+    margin: float = 4.0
+    #: largest number of samples of a mesh, 4 bytes each; a mesh that needs more is sampled more coarsely
+    most: int = 2**24
+    #: a mesh whose box has more bricks than this is far larger than the domain, which sees few of its points: not
+    #: sampled
+    bricks: int = 2**21
+
+
+SETTINGS = SamplingSettings()
 
 _made: WeakValueDictionary[tuple[bytes, float], Samples] = WeakValueDictionary()
 
@@ -63,8 +72,8 @@ def sample_meshes(shape: Shape, width: float) -> Shape:
     """
     if isinstance(shape, Mesh):
         low, high = shape.bounds(3)
-        bricks = np.prod((high - low + 2 * MARGIN * width) / (SIDE * width / FINER))
-        return SampledMesh(shape, width) if bricks <= LARGEST else shape
+        bricks = np.prod((high - low + 2 * SETTINGS.margin * width) / (SETTINGS.side * width / SETTINGS.finer))
+        return SampledMesh(shape, width) if bricks <= SETTINGS.bricks else shape
     if not is_dataclass(shape):
         return shape
     new = {}
@@ -133,14 +142,14 @@ class Samples:
     def of(cls, mesh: Mesh, width: float) -> Samples:
         """Sample a mesh for a grid with cells of this width."""
         low, high = mesh.bounds(3)
-        origin, extent = low - MARGIN * width, high - low + 2 * MARGIN * width
-        h = width / FINER
+        origin, extent = low - SETTINGS.margin * width, high - low + 2 * SETTINGS.margin * width
+        h = width / SETTINGS.finer
         while True:
-            counts = tuple(int(n) for n in np.ceil(extent / (SIDE * h)))
-            if np.prod(np.array(counts) + 1.0) <= MOST:
-                coarse = mesh.sample(_lattice(origin, SIDE * h, counts), np.float32)
-                number = _near(coarse, NEAR * width + 0.5 * np.sqrt(3.0) * SIDE * h)
-                if coarse.size + number.sum() * (SIDE + 1) ** 3 <= MOST:
+            counts = tuple(int(n) for n in np.ceil(extent / (SETTINGS.side * h)))
+            if np.prod(np.array(counts) + 1.0) <= SETTINGS.most:
+                coarse = mesh.sample(_lattice(origin, SETTINGS.side * h, counts), np.float32)
+                number = _near(coarse, SETTINGS.near * width + 0.5 * np.sqrt(3.0) * SETTINGS.side * h)
+                if coarse.size + number.sum() * (SETTINGS.side + 1) ** 3 <= SETTINGS.most:
                     break
             h *= 2
         brick = np.full(counts, -1, np.int32)
@@ -154,7 +163,9 @@ class Samples:
         from ._distance import _read_samples  # loads numba, which the check of a scene does without
 
         out = np.empty(len(points))
-        _read_samples(out, points, self.origin, self.h, SIDE, self.coarse, self.brick, self.fine, self.doubtful)
+        _read_samples(
+            out, points, self.origin, self.h, SETTINGS.side, self.coarse, self.brick, self.fine, self.doubtful
+        )
         unsure = np.flatnonzero(np.isnan(out))
         if unsure.size:
             out[unsure] = mesh.distance(*points[unsure].T)
@@ -177,23 +188,23 @@ def _near(coarse: np.ndarray, reach: float) -> np.ndarray:
 
 def _fill(mesh: Mesh, origin: np.ndarray, h: float, corners: np.ndarray) -> np.ndarray:
     """Distance at the nodes of the bricks; a node that several bricks share is measured once."""
-    inside = np.stack(np.meshgrid(*[np.arange(SIDE + 1)] * 3, indexing="ij"), axis=-1)
-    nodes = (SIDE * corners[:, None, None, None, :] + inside).reshape(-1, 3)
+    inside = np.stack(np.meshgrid(*[np.arange(SETTINGS.side + 1)] * 3, indexing="ij"), axis=-1)
+    nodes = (SETTINGS.side * corners[:, None, None, None, :] + inside).reshape(-1, 3)
     extent = nodes.max(axis=0, initial=0) + 1
     flat = np.ravel_multi_index(tuple(nodes.T), tuple(extent))
     own, where = np.unique(flat, return_inverse=True)
     at = np.stack(np.unravel_index(own, tuple(extent)), axis=1)
     value = mesh.distance(*(origin + h * at).T).astype(np.float32)
-    return value[where].reshape(-1, *(SIDE + 1,) * 3)
+    return value[where].reshape(-1, *(SETTINGS.side + 1,) * 3)
 
 
 def _test(mesh: Mesh, origin: np.ndarray, h: float, corners: np.ndarray, fine: np.ndarray, width: float) -> np.ndarray:
     """True for cells near the surface at whose centre interpolation misses the exact distance."""
     low, high = slice(None, -1), slice(1, None)
     around = [fine[:, i, j, k] for i in (low, high) for j in (low, high) for k in (low, high)]
-    near = np.min(np.abs(around), axis=0) < TESTED * width
+    near = np.min(np.abs(around), axis=0) < SETTINGS.tested * width
     which = np.argwhere(near)
-    at = origin + h * (SIDE * corners[which[:, 0]] + which[:, 1:] + 0.5)
+    at = origin + h * (SETTINGS.side * corners[which[:, 0]] + which[:, 1:] + 0.5)
     out = np.zeros(near.shape, bool)
-    out[near] = np.abs(np.mean(around, axis=0)[near] - mesh.distance(*at.T)) > TOLERANCE * width
+    out[near] = np.abs(np.mean(around, axis=0)[near] - mesh.distance(*at.T)) > SETTINGS.tolerance * width
     return out
