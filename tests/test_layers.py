@@ -125,3 +125,41 @@ def test_a_damaged_file_is_answered_before_numba_is_loaded(what, tmp_path):
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=tmp_path)
     assert done.stdout.split() == ["2", "False"] and done.stderr.count("\n") == 1, done
+
+
+#: whose loops other packages call
+SHARED_LOOPS = ("kernels", "grid", "discretise")
+
+
+def test_loops_stay_where_the_architecture_says():
+    """Files of loops are imported by their own package, but for those of a few; loops of other files by nobody."""
+    alone = {}
+    for path in sorted(ROOT.rglob("*.py")):
+        if not path.name.startswith("_"):
+            tree = ast.parse(path.read_text(encoding="utf-8"))
+            loops = {
+                node.name
+                for node in tree.body
+                if isinstance(node, ast.FunctionDef)
+                and {"serial", "parallel", "merged", "inline"} & {ast.unparse(d) for d in node.decorator_list}
+            }
+            alone |= {".".join(path.relative_to(ROOT).with_suffix("").parts): loops} if loops else {}
+    for name, package, path in modules():
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if not (isinstance(node, ast.ImportFrom) and node.level):
+                continue
+            target = [*package[: len(package) - node.level + 1], *(node.module or "").split(".")]
+            if target[-1].startswith("_") and len(target) > 1:
+                assert target[0] == package[0] or target[0] in SHARED_LOOPS, f"nonstick.{name}:{node.lineno}"
+            assert not alone.get(".".join(target), set()) & {a.name for a in node.names}, f"nonstick.{name}"
+
+
+def test_few_files_import_what_ranks_need():
+    found = set()
+    for path in ROOT.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            names = [a.name for a in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module or ""] if isinstance(node, ast.ImportFrom) and not node.level else []
+            if any(name.split(".")[0] in ("mpi4py", "petsc4py") for name in names):
+                found.add(path.relative_to(ROOT).as_posix())
+    assert found == {"parallel/ranks.py", "mpi/petsc_driver.py"}
