@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import nonstick
+from nonstick.discretise import StokesProblem
 from nonstick.discretise.viscosity_fields import liquid_volumes
 
 PHI = -np.ones((3, 3))
@@ -25,6 +26,16 @@ RAGGED = [[1.0, 2.0], [1.0]]
         (nonstick.PressureProblem, PRESSURE, {"rho": np.zeros(50)}, "rho must be a positive number"),
         (nonstick.PressureProblem, PRESSURE, {"source": "x"}, "source must hold numbers"),
         (nonstick.PressureProblem, PRESSURE, {"bodies": 3}, "bodies must be a list"),
+        (nonstick.PressureProblem, PRESSURE, {"bodies": [3.0]}, "bodies must be a list"),
+        (StokesProblem, VISCOSITY, {"bodies": 3}, "bodies must be a list"),
+        (StokesProblem, VISCOSITY, {"bodies": [None]}, "bodies must be a list"),
+        (StokesProblem, VISCOSITY, {"velocity": 3.0}, "velocity must be a tuple"),
+        (StokesProblem, VISCOSITY, {"viscosity": {}}, "viscosity must hold numbers"),
+        (StokesProblem, VISCOSITY, {"viscosity": -1.0}, "viscosity must be"),
+        (StokesProblem, VISCOSITY, {"phi_solid": "x"}, "phi_solid must hold numbers"),
+        (StokesProblem, VISCOSITY, {"dx": 1e-200}, "dt/\\(rho dx²\\) is too large"),
+        (StokesProblem, VISCOSITY, {"rho": "x"}, "rho must be"),
+        (StokesProblem, VISCOSITY, {"dt": np.nan}, "dt must be"),
         (nonstick.PressureProblem, PRESSURE, {"velocty": FACES}, "did you mean 'velocity'"),
         (nonstick.ViscosityProblem, VISCOSITY, {"velocity": (1j * FACES[0], FACES[1])}, "velocity\\[0\\] is complex"),
         (nonstick.ViscosityProblem, VISCOSITY, {"viscosity": {}}, "viscosity must hold numbers"),

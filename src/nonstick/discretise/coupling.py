@@ -238,6 +238,14 @@ class Covered:
         return sum(motion[i] * arm for i, arm in self.arms(axis))
 
 
+def checked_bodies(bodies: Sequence[Body] | Coupling) -> Sequence[Body] | Coupling:
+    """The bodies that somebody has given; NonstickError if they are something else."""
+    listed = isinstance(bodies, (list, tuple)) and all(isinstance(body, Body) for body in bodies)
+    if not (listed or isinstance(bodies, Coupling)):
+        raise NonstickError("bodies must be a list of nonstick.discretise.Body")
+    return bodies
+
+
 class Coupling:
     """All bodies of a pressure problem: shared faces, the low-rank term, and the motion after the solve.
 

@@ -46,7 +46,7 @@ from ..problem.solution import Solution
 from ._moments import hat_fields
 from ._pressure import TRACE, _cells_with_liquid, _mass_rows, _mass_update, _pressure_rows, _pressure_update
 from .base import OnCells, extended
-from .coupling import Body, Coupling, MovedBody
+from .coupling import Body, Coupling, MovedBody, checked_bodies
 from .fields import (
     children,
     coarse_fluxes,
@@ -166,9 +166,7 @@ class PressureProblem(OnCells):
             if fraction.shape != shape:
                 raise NonstickError(f"fraction must be an array over cells of shape {shape}, not {fraction.shape}")
         coupling = None
-        if not isinstance(bodies, (Coupling, list, tuple)):
-            raise NonstickError("bodies must be a list of nonstick.discretise.Body")
-        if isinstance(bodies, Coupling) or len(bodies):
+        if isinstance(checked_bodies(bodies), Coupling) or len(bodies):
             if isinstance(walls, str) and walls == "edge":
                 raise NonstickError("walls='edge' cannot be combined with bodies: take walls='cut' or 'solid'")
             if not isinstance(bodies, Coupling):

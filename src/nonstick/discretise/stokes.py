@@ -46,7 +46,7 @@ from ..problem.solution import Solution
 from ._moments import hat_masses
 from ._volumes import with_surroundings
 from .base import Discretised, extended
-from .coupling import Body, Coupling, MovedBody
+from .coupling import Body, Coupling, MovedBody, checked_bodies
 from .fields import Faces, face_arrays, open_faces, positive
 from .stokes_bodies import BodiesInLiquid, ViscousBlock
 from .viscosity import ViscosityProblem
@@ -226,7 +226,7 @@ class StokesProblem(Discretised):
         given = None if solid_velocity is None else face_arrays("solid_velocity", solid_velocity, shape)
         solid = tuple(np.zeros(w.shape) for w in self.weights) if given is None else given
         self.bodies: BodiesInLiquid | None = None
-        if isinstance(bodies, Coupling) or len(bodies):
+        if isinstance(checked_bodies(bodies), Coupling) or len(bodies):
             coupling = bodies if isinstance(bodies, Coupling) else Coupling(bodies, self.weights, given, shape, self.dx)
             self.bodies = BodiesInLiquid(coupling, body_of_face)
             self.weights, solid = coupling.weights, self.bodies.known_velocity
