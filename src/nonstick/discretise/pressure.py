@@ -166,7 +166,8 @@ class PressureProblem(OnCells):
             if fraction.shape != shape:
                 raise NonstickError(f"fraction must be an array over cells of shape {shape}, not {fraction.shape}")
         coupling = None
-        if isinstance(checked_bodies(bodies), Coupling) or len(bodies):
+        bodies = checked_bodies(bodies)
+        if isinstance(bodies, Coupling) or len(bodies):
             if isinstance(walls, str) and walls == "edge":
                 raise NonstickError("walls='edge' cannot be combined with bodies: take walls='cut' or 'solid'")
             if not isinstance(bodies, Coupling):

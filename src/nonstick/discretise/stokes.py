@@ -226,7 +226,8 @@ class StokesProblem(Discretised):
         given = None if solid_velocity is None else face_arrays("solid_velocity", solid_velocity, shape)
         solid = tuple(np.zeros(w.shape) for w in self.weights) if given is None else given
         self.bodies: BodiesInLiquid | None = None
-        if isinstance(checked_bodies(bodies), Coupling) or len(bodies):
+        bodies = checked_bodies(bodies)
+        if isinstance(bodies, Coupling) or len(bodies):
             coupling = bodies if isinstance(bodies, Coupling) else Coupling(bodies, self.weights, given, shape, self.dx)
             self.bodies = BodiesInLiquid(coupling, body_of_face)
             self.weights, solid = coupling.weights, self.bodies.known_velocity
