@@ -179,8 +179,9 @@ class VTK(Format):
         path = folder / (f"solids_{frame.number:06d}.vtp" if shot.moves else "solids.vtp")
         if shot.solids and (shot.moves or not path.is_file()):
             points, triangles, part = _solids(shot, frame)
+            time = frame.time if shot.moves else 0.0  # the same file, whichever frame is exported first
             with replacing(path) as partial:
-                vtk.write_poly(partial, points, triangles, {}, frame.time, {"part": part})
+                vtk.write_poly(partial, points, triangles, {}, time, {"part": part})
         mesh = still.mesh
         data = {} if mesh.velocity is None else {"velocity": mesh.velocity}
         with replacing(self.file(folder, shot.name, frame.number)) as partial:
