@@ -70,7 +70,7 @@ def test_red_black_relaxation_against_its_twin(make_stencil, shape, projected):
     lower, upper = np.full(A.n, -0.2), np.full(A.n, 0.3)
     M, twin = A.matrix().toarray(), x.copy()
     for colour in (0, 1):
-        rows = A.rows.coordinates_sum() % 2 == colour
+        rows = A.rows.coordinates().sum(axis=1) % 2 == colour
         step = 1.3 * ((b - M @ twin) / A.diagonal)[rows]
         twin[rows] += step
         if projected:

@@ -159,7 +159,7 @@ def test_sweeps_nearby_are_sweeps_restricted_to_a_ball(make_stencil, shape):
     lower, upper = np.where(rng.random(A.n) < 0.3, 0.0, -np.inf), np.full(A.n, np.inf)
     twin, M = x.copy(), A.matrix().toarray()
     for half in range(4):
-        rows = ball & (A.rows.coordinates_sum() % 2 == half % 2)
+        rows = ball & (A.rows.coordinates().sum(axis=1) % 2 == half % 2)
         step = (b - M @ twin)[rows] / A.diagonal[rows]
         twin[rows] = np.clip(twin[rows] + step, lower[rows], upper[rows])
     r = b - M @ x

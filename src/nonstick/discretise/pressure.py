@@ -34,7 +34,7 @@ import numpy as np
 from ..core import validate
 from ..core.options import suggesting
 from ..errors import NonstickError
-from ..grid.faces import FaceField
+from ..grid.faces import FaceField, lifted
 from ..grid.fractions import centre_distance, open_part
 from ..grid.levelset import THETA_MIN
 from ..grid.masks import wall_cells
@@ -304,14 +304,14 @@ class PressureProblem(OnCells):
         """The equation, and its unknowns."""
         weights, velocity = _three(self.weights), _three(self.velocity)
         solid = _at_rest() if self.solid_velocity is None else _three(self.solid_velocity)
-        phi = np.ascontiguousarray(self.phi_liquid, dtype=np.float64).reshape((1,) * (3 - self.dimension) + self.shape)
+        phi = lifted(np.ascontiguousarray(self.phi_liquid, dtype=np.float64))
         faces, numbers = (*weights, *velocity, *solid), (coefficient(self.dt, self.dx, self.rho), self.dx)
         if self.mass is None:
             self.rows = Rows.from_mask(open_cells(self.weights, self.shape) & (self.phi_liquid < 0))
         else:
             self._liquid = np.empty(phi.shape, np.int8)
-            fraction = np.ascontiguousarray(self.fraction, dtype=np.float64).reshape(phi.shape)
-            _cells_with_liquid(self._liquid, fraction, phi, *weights)
+            fraction = np.ascontiguousarray(self.fraction, dtype=np.float64)
+            _cells_with_liquid(self._liquid, lifted(fraction), phi, *weights)
             self.rows = Rows.from_mask(self._liquid.reshape(self.shape) > 0)
         cells, n = self.rows.cells, self.rows.n
         w0, w1, w2, d, b = (np.empty(n) for _ in range(5))

@@ -36,8 +36,7 @@ class FaceField(np.lib.mixins.NDArrayOperatorsMixin):
     @classmethod
     def of(cls, faces: Sequence[np.ndarray]) -> FaceField:
         """From the face arrays of a grid in the user's dimension, as views."""
-        first = 3 - len(faces)
-        return cls((f.reshape((1,) * first + f.shape) for f in faces), range(first, 3))
+        return cls(map(lifted, faces), range(3 - len(faces), 3))
 
     @property
     def user(self) -> tuple[np.ndarray, ...]:
@@ -90,6 +89,11 @@ class FaceField(np.lib.mixins.NDArrayOperatorsMixin):
             parts = (x[axis] if isinstance(x, FaceField) else x for x in inputs)
             made.append(ufunc(*parts, **options, **({} if out is None else {"out": out[0][axis]})))
         return out[0] if out is not None else FaceField(made, self.axes)
+
+
+def lifted(a: np.ndarray) -> np.ndarray:
+    """An array over a 2D or 3D grid on three axes, as a view: a 2D grid is one cell thick along the first."""
+    return a.reshape((1,) * (3 - a.ndim) + a.shape)
 
 
 def lower(a: np.ndarray, axis: int) -> np.ndarray:

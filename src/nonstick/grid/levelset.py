@@ -6,6 +6,7 @@ import numpy as np
 
 from ..errors import NonstickError
 from ._levelset import _extend_into_solids
+from .faces import lifted
 
 #: smallest fraction of a cell between a pressure sample and the surface (bounds the condition of the matrix)
 THETA_MIN = 0.01
@@ -40,17 +41,12 @@ def extend_into_solids(
     for name, array in (("solid", solid), ("released", released), ("solid_distance", solid_distance)):
         if array is not None and np.shape(array) != phi.shape:
             raise NonstickError(f"{name} has shape {np.shape(array)}, but phi_liquid has shape {phi.shape}")
-    three = (1,) * (3 - phi.ndim) + phi.shape
-    out = np.empty(three)
-    none = np.zeros((0, 0, 0))
-    _extend_into_solids(
-        out,
-        phi.reshape(three),
-        np.ascontiguousarray(solid, dtype=np.bool_).reshape(three),
-        np.zeros((0, 0, 0), np.bool_) if released is None else np.ascontiguousarray(released, np.bool_).reshape(three),
-        none if solid_distance is None else np.abs(np.ascontiguousarray(solid_distance, np.float64)).reshape(three),
-    )
-    return out.reshape(phi.shape)
+    out, none = np.empty(phi.shape), np.zeros((0, 0, 0))
+    walls = lifted(np.ascontiguousarray(solid, dtype=np.bool_))
+    left = none > 0.0 if released is None else lifted(np.ascontiguousarray(released, np.bool_))
+    far = none if solid_distance is None else lifted(np.abs(np.ascontiguousarray(solid_distance, np.float64)))
+    _extend_into_solids(lifted(out), lifted(phi), walls, left, far)
+    return out
 
 
 def flat_distance(dimension: int, size: int = 257, spacing: float = 0.0) -> np.ndarray:

@@ -15,7 +15,7 @@ from functools import cached_property
 import numpy as np
 
 from ..errors import NonstickError
-from .faces import FaceField
+from .faces import FaceField, lifted
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ class Grid:
 
     def lift(self, a: np.ndarray) -> np.ndarray:
         """An array of the user's dimension on three axes, as a view."""
-        return a.reshape((1,) * (3 - self.dimension) + a.shape)
+        return lifted(a)
 
     def drop(self, a: np.ndarray) -> np.ndarray:
         """An array on three axes in the user's dimension, as a view."""

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..errors import NonstickError, brief, did_you_mean
 from ..kernels._components import _label
-from .faces import lower, upper
+from .faces import lifted, lower, upper
 
 WALLS = ("cut", "solid", "edge", "all", "none")
 
@@ -60,7 +60,7 @@ def connected_parts(mask: np.ndarray) -> tuple[np.ndarray, int]:
     (array([[1, 0, 2],
            [1, 0, 0]], dtype=int32), 2)
     """
-    cells = np.ascontiguousarray(mask, bool).reshape((1,) * (3 - mask.ndim) + mask.shape)
+    cells = lifted(np.ascontiguousarray(mask, bool))
     label = np.empty(cells.shape, np.int32)
     count = _label(label, np.empty(cells.size, np.int32), cells)
     return label.reshape(mask.shape), int(count)

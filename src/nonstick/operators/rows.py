@@ -104,10 +104,6 @@ class Rows:
         ijk = np.stack(np.unravel_index(self.cells, self.shape), axis=1)
         return ijk[:, 3 - self.dimension :]
 
-    def coordinates_sum(self) -> np.ndarray:
-        """i + j + k of every unknown; its parity is the colour."""
-        return np.add.reduce(np.unravel_index(self.cells, self.shape))
-
     def neighbours(self) -> np.ndarray:
         """(n, 3) number of the +x, +y, +z neighbour of each unknown, -1 where there is none."""
         out = np.full((self.n, 3), -1, np.int64)

@@ -105,13 +105,6 @@ class Partition:
         inside = self.cell_halo.inside if self.shared else ()
         return cells[(slice(None),) * (cells.ndim - len(inside)) + inside]
 
-    def own_faces(self, faces: np.ndarray, axis: int) -> np.ndarray:
-        """A view of the faces of one of three axes that belong to this process."""
-        first = 3 - len(self.face_halos)
-        if axis < first or not self.shared:
-            return faces
-        return faces[(slice(None),) * first + self.face_halos[axis - first].inside]
-
     def own_nodes(self, nodes: np.ndarray) -> np.ndarray:
         """A view of the nodes that belong to this process, in the user's dimension."""
         return nodes[self._nodes.inside] if self.shared else nodes

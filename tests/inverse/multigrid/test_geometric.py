@@ -6,7 +6,7 @@ import pytest
 from nonstick.errors import NonstickError
 from nonstick.inverse.krylov.richardson import Richardson
 from nonstick.inverse.multigrid.cycles import V
-from nonstick.inverse.multigrid.grid.geometric import Assembled, Faces, Geometric, corner_table
+from nonstick.inverse.multigrid.grid.geometric import Assembled, CellFaces, Geometric, corner_table
 from nonstick.inverse.multigrid.hierarchy import Multigrid
 from nonstick.inverse.multigrid.smoothers import RedBlack
 from nonstick.operators.base import row_sums
@@ -169,7 +169,7 @@ def test_faces_are_carried_to_coarser_levels():
     wall = [((3, j), 0) for j in range(8)]
     A = laplacian(np.ones((8, 8), bool), shut=wall)
     coarse, _ = Geometric().coarsen(A, 0)
-    again = Faces.of(CSROperator(coarse.matrix(), coarse.cells))
+    again = CellFaces.of(CSROperator(coarse.matrix(), coarse.cells))
     np.testing.assert_array_equal(coarse.faces.neighbour, again.neighbour)
 
 

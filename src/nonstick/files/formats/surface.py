@@ -23,6 +23,7 @@ import numpy as np
 from ...core.optional import need
 from ...errors import NonstickError
 from ...grid.box import IndexBox
+from ...grid.faces import lifted
 from ...grid.levelset import flat_distance, smooth
 from ...grid.mac import Grid
 from . import _surface, _walls
@@ -87,10 +88,8 @@ def liquid_mesh(shot: Shot, frame: Frame, kind: Kind = "particles", refine: int 
     else:
         h, d = frame.dx / refine, frame.dimension
         phi, solid, first = _distances(shot, frame, kind, refine)
-        three = (1,) * (3 - d) + phi.shape
-        _walls._cut_behind(
-            phi.reshape(three), solid.reshape(three), np.float32(SETTINGS.behind / refine), np.float32(0.5 / refine)
-        )
+        behind, close = np.float32(SETTINGS.behind / refine), np.float32(0.5 / refine)
+        _walls._cut_behind(lifted(phi), lifted(solid), behind, close)
         corner = [(n + 0.5) * h for n in first]
         # in samples, so that walls are met before anything is rounded
         mesh = (of_level_set if d == 3 else of_plane)(phi, 1.0, [0.0] * d, 1e-4 / refine)

@@ -28,7 +28,7 @@ GREY = (150, 155, 162)
 FOV, WIDTH, ROOM = 0.6, 1.2, 1.12
 
 
-class Stage:
+class RunStage:
     """One run in the scene of a page.
 
     Parameters
@@ -156,7 +156,7 @@ class Stage:
             self.parts[part].visible = on
 
 
-def place_camera(camera: Any, stages: Sequence[Stage], offset: float) -> None:
+def place_camera(camera: Any, stages: Sequence[RunStage], offset: float) -> None:
     """Put the first view where the movie of the run has it, or in front of 2D runs; it sees all runs."""
     shot = stages[0].artist.shot
     look = shot.scene.model.camera
@@ -176,7 +176,7 @@ def place_camera(camera: Any, stages: Sequence[Stage], offset: float) -> None:
     camera.up, camera.fov, camera.near, camera.far = (0.0, 1.0, 0.0), FOV, 0.01 * far, 100.0 * far
 
 
-def stages(scene: Any, artists: Sequence[Artist], camera: Any) -> list[Stage]:
+def stages(scene: Any, artists: Sequence[Artist], camera: Any) -> list[RunStage]:
     """Runs side by side in one scene, with one light and one camera."""
     scene.set_up_direction("+y")
     # viser's own lights make all colours pale; its room that is mirrored takes long without a graphics card
@@ -188,6 +188,6 @@ def stages(scene: Any, artists: Sequence[Artist], camera: Any) -> list[Stage]:
     scene.add_light_directional("/lights/window", intensity=0.9, position=(0.9, 0.3, 0.5))
     offset = (1.0 + GAP) * max(a.shot.grid.size[0] for a in artists)
     names = [f"/{k} {a.shot.run.path.resolve().name}" if len(artists) > 1 else "" for k, a in enumerate(artists, 1)]
-    out = [Stage(scene, a, name, k * offset) for k, (a, name) in enumerate(zip(artists, names))]
+    out = [RunStage(scene, a, name, k * offset) for k, (a, name) in enumerate(zip(artists, names))]
     place_camera(camera, out, offset)
     return out

@@ -49,7 +49,7 @@ def _require_cells(A: Operator) -> None:
 
 
 @dataclass(frozen=True)
-class Faces:
+class CellFaces:
     """The neighbours across the faces of the cells of one level (see `_geometric`)."""
 
     cells: np.ndarray
@@ -57,7 +57,7 @@ class Faces:
     kind: np.ndarray
 
     @classmethod
-    def of(cls, A: Operator) -> Faces:
+    def of(cls, A: Operator) -> CellFaces:
         """The faces of the operator under any mask: clamping a cell does not move a wall."""
         if isinstance(A, GridMatrix):
             return A.faces
@@ -74,7 +74,7 @@ class Faces:
 class GridMatrix(CSROperator):
     """A CSR operator that remembers its faces: a coarse level, or an assembled fine one."""
 
-    def __init__(self, A, faces: Faces):
+    def __init__(self, A, faces: CellFaces):
         super().__init__(A, faces.cells)
         self.faces = faces
 
@@ -97,7 +97,7 @@ class Geometric(Stepwise):
         _require_cells(A)
 
     def coarsen(self, A, depth):
-        faces = Faces.of(A)
+        faces = CellFaces.of(A)
         half = Halved.of(faces, self.one_sided and self.split)
         P = self.interpolation(faces, half)
         transfer = MatrixTransfer(P, 0.5 ** faces.cells.shape[1], half.parent)
@@ -106,7 +106,7 @@ class Geometric(Stepwise):
 
     def between(self, fine: Operator, coarse: Operator) -> MatrixTransfer:
         """The transfer to a coarse level discretised on its own; fine cells outside its liquid have no parent there."""
-        faces, cells = Faces.of(fine), np.asarray(coarse.cells)
+        faces, cells = CellFaces.of(fine), np.asarray(coarse.cells)
         half = Halved.of(faces, split=False)
         low = (faces.cells >> 1).min(axis=0) - 1
         inside = ((cells >= low) & (cells <= half.faces.cells.max(axis=0) + 1)).all(axis=1)
@@ -137,7 +137,7 @@ class Geometric(Stepwise):
         coarse.diagonal[:] = C.diagonal()
         return coarse, transfer
 
-    def interpolation(self, faces: Faces, half: Halved) -> sp.csr_array:
+    def interpolation(self, faces: CellFaces, half: Halved) -> sp.csr_array:
         """P, one row for each fine cell."""
         n, d = faces.cells.shape
         index = np.empty((n, 1 << d), np.int32)
@@ -167,7 +167,7 @@ def galerkin_pattern(A: sp.csr_array, P: sp.csr_array) -> sp.csr_array:
 class Halved:
     """A coarse level: its faces, the coarse unknown of each fine unknown, and keys that identify coarse cells."""
 
-    faces: Faces
+    faces: CellFaces
     parent: np.ndarray
     #: key of the coarse cell around each fine cell, and of each coarse unknown
     home: np.ndarray
@@ -175,7 +175,7 @@ class Halved:
     strides: np.ndarray
 
     @classmethod
-    def of(cls, faces: Faces, split: bool) -> Halved:
+    def of(cls, faces: CellFaces, split: bool) -> Halved:
         """The coarse cells with at least one unknown in them; split: one unknown for each side of a wall."""
         half = faces.cells >> 1
         # One empty layer around the box, so that keys of neighbours do not wrap into the next row.
@@ -192,7 +192,7 @@ class Halved:
         neighbour = np.empty((first.size, faces.neighbour.shape[1]), np.int32)
         kind = np.empty(neighbour.shape, np.int8)
         _coarse_faces(neighbour, kind, parent, faces.neighbour, faces.kind)
-        coarse = Faces(np.ascontiguousarray(half[first]), neighbour, kind)
+        coarse = CellFaces(np.ascontiguousarray(half[first]), neighbour, kind)
         return cls(coarse, parent, home, home[first], strides)
 
 
@@ -222,4 +222,4 @@ class Assembled(Recipe):
         matrix, free = operator.matrix(), operator.free
         if free is not None:
             matrix = matrix + sp.diags_array(np.where(free, 0.0, operator.core.diagonal - 1.0))
-        return self.recipe.setup(GridMatrix(sp.csr_array(matrix), Faces.of(operator)))
+        return self.recipe.setup(GridMatrix(sp.csr_array(matrix), CellFaces.of(operator)))

@@ -13,7 +13,7 @@ from ....discretise.base import extended
 from ....discretise.pressure import PressureProblem, PressureSolution
 from ....discretise.stokes import StokesSolution
 from ....grid.box import IndexBox
-from ....grid.faces import FaceField
+from ....grid.faces import FaceField, lifted
 from ....grid.masks import cut_cells, wall_cells
 from ....parallel.partition import Partition
 from ....scenes.scene import Scene
@@ -45,8 +45,7 @@ class PressureResult:
     @property
     def pressure(self) -> np.ndarray:
         """On three axes; the problem and its solution have the user's."""
-        p = self.solution.pressure
-        return p.reshape((1,) * (3 - p.ndim) + p.shape)
+        return lifted(self.solution.pressure)
 
     @property
     def velocity(self) -> FaceField:
