@@ -26,6 +26,7 @@ from nonstick.problem.box import BoxProblem
 
 #: module, name of the settings, the rooms that hold the same object under that name
 SETTINGS = (
+    ("discretise.coupling", "SETTINGS", ()),
     ("inverse.multigrid.algebraic.near_null", "SETTINGS", ("inverse.multigrid.algebraic.coarsening",)),
     ("inverse.precond.deflation", "SETTINGS", ()),
     ("solvers.bodies_apart", "SETTINGS", ("solvers.constrained",)),

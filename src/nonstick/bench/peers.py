@@ -210,7 +210,7 @@ class NumPyNewton(Method):
             monitor.outer_iterations = outcome.newton_steps
             return monitor.check(x, g)
 
-        how = replace(of.steps, maxiter=min(of.maxiter, monitor.limit(of.maxiter)))
+        how = replace(of, maxiter=min(of.maxiter, monitor.limit(of.maxiter)))
         d = problem.A.diagonal if of.scaled else ones
         H_of = MinimumMap(matrix.__matmul__, problem.b, box.lower, box.upper, d, of.clamp_ties)
         stop = {"check": check, "rtol": lambda: monitor.tolerance}

@@ -25,7 +25,7 @@ Departures from the paper:
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from math import inf, isfinite, sqrt
 from typing import Any, Literal
 
@@ -57,7 +57,7 @@ class NewtonResult:
     energy_steps: int = 0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class NewtonSteps:
     """How Newton's steps are made and when they end.
 
@@ -211,7 +211,7 @@ def merit_descent(H_of: MinimumMap, x: Array, steps: int) -> Array:
 
 
 @dataclass(frozen=True)
-class MinMapNewton(Method):
+class MinMapNewton(Method, NewtonSteps):
     """Minimum-map Newton over `inner`, a Krylov or direct recipe with its preconditioner.
 
     `CG(ILU())` refreshes the factor for every free set; `CG(Reused(ILU()))` masks one factor of A (eq. 42).
@@ -222,18 +222,7 @@ class MinMapNewton(Method):
     inner: Recipe = field(default_factory=lambda: CG(ILU()))
     start: Literal["zero", "psor", "gradient"] = "zero"
     start_steps: int = 10
-    xi: float = 0.01
-    alpha: float = 1e-3
-    beta: float = 0.5
-    line_search: int = 12
-    maxiter: int = 1000
     inner_maxiter: int = 2000
-    inner_rtol: float = 0.0
-    inner_atol: float = inf
-    absolute: float = 0.0
-    relative: float = 0.0
-    stagnation: float = 0.0
-    safeguarded: bool = True
     scaled: bool = True
     clamp_ties: bool = False
 
@@ -252,10 +241,6 @@ class MinMapNewton(Method):
         )
         plain = cls(CG() if inner is None else inner, safeguarded=False, scaled=False, clamp_ties=clamp_ties)
         return replace(plain, line_search=100, maxiter=10, inner_maxiter=1000, **thresholds)
-
-    @property
-    def steps(self) -> NewtonSteps:
-        return NewtonSteps(**{f.name: getattr(self, f.name) for f in fields(NewtonSteps)})
 
     def solve(self, problem, start, monitor):
         A, box = problem.A, problem.box
@@ -294,7 +279,7 @@ class MinMapNewton(Method):
             x[:] = merit_descent(H_of, x, self.start_steps)
         known = None if start.active is None else start.active == 0
         stop = {"check": check, "rtol": lambda: monitor.tolerance}
-        outcome = minimum_map_newton(H_of, x, subsolve=subsolve, how=self.steps, enforced=known, **stop)
+        outcome = minimum_map_newton(H_of, x, subsolve=subsolve, how=self, enforced=known, **stop)
         x[:] = outcome.x
         monitor.iterations = outcome.inner_iterations + outcome.line_search_steps
         monitor.outer_iterations = outcome.newton_steps

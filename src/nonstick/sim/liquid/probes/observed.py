@@ -18,6 +18,7 @@ import numpy as np
 
 from ....discretise._moments import liquid_centres
 from ....discretise._pressure import TRACE
+from ....grid.faces import lower, upper
 from ....grid.shapes import Shape
 from ....scenes.geometry import build
 from ....scenes.probes import ProbeEntry
@@ -38,17 +39,9 @@ class Load:
     """The sum over all projections of a step; arrays are in the user's dimension and in SI units."""
 
     def __init__(self, dx: float) -> None:
-        self.dx = dx
-        self._clear()
-
-    def _clear(self) -> None:
+        self.dx, self.count = dx, 0
         self.pressure = np.zeros(())
         self.gradient: list[np.ndarray] = []
-        self.count = 0
-
-    def begin(self) -> None:
-        """A new step begins."""
-        self._clear()
 
     def add(self, outcome: PressureResult, masses: Masses) -> None:
         """Another projection of the step."""
@@ -69,8 +62,8 @@ class Load:
         self.phi = problem.phi_liquid
         self._weights, self._shares = problem.weights, [w * hat for w, hat in zip(problem.weights, hats)]
         #: least pressure that a cell can have
-        lower = problem.problem.box.lower / np.maximum(rows.from_grid(fraction), TRACE)
-        self.least = before + rows.to_grid(lower, fill=-np.inf)
+        least = problem.problem.box.lower / np.maximum(rows.from_grid(fraction), TRACE)
+        self.least = before + rows.to_grid(least, fill=-np.inf)
         self._slopes: list[np.ndarray] | None = None
 
     @property
@@ -79,10 +72,11 @@ class Load:
         if self._slopes is None:
             self._slopes = []
             for axis, (g, w) in enumerate(zip(self.gradient, self._shares)):
-                low, high = _ends(w, axis)
-                a, b = _ends(g, axis)
+                low, high = lower(w, axis), upper(w, axis)
                 total = low + high
-                mean = np.divide(low * a + high * b, total, out=np.zeros(total.shape), where=total > 0.0)
+                mean = np.divide(
+                    low * lower(g, axis) + high * upper(g, axis), total, out=np.zeros(total.shape), where=total > 0.0
+                )
                 self._slopes.append(mean)
         return self._slopes
 
@@ -129,12 +123,6 @@ def _gradient(total: np.ndarray, hat: np.ndarray, axis: int, dx: float) -> np.nd
     out, inner = np.zeros(hat.shape), (slice(None),) * axis + (slice(1, -1),)
     out[inner] = np.diff(total, axis=axis) / (dx * np.maximum(hat[inner], TRACE))
     return out
-
-
-def _ends(faces: np.ndarray, axis: int) -> tuple[np.ndarray, np.ndarray]:
-    """The lower and the upper face of every cell."""
-    n = faces.shape[axis]
-    return np.take(faces, range(n - 1), axis), np.take(faces, range(1, n), axis)
 
 
 @dataclass
