@@ -41,6 +41,17 @@ def test_other_bounds_are_refused(bounds):
         nonstick.solve(A, b, bounds=bounds)
 
 
+@pytest.mark.parametrize("lower", [Bounds(LOW, HIGH), [(0, None), (0, 1), (-1, 1)]])
+def test_forms_of_scipy_in_place_of_lower_are_pointed_to_bounds(lower):
+    with pytest.raises(NonstickError, match=r"give (it|them) as bounds="):
+        nonstick.solve(A, b, lower)
+
+
+def test_columns_of_bounds_as_lists():
+    batch = nonstick.solve(A, b, [[0, -1], [0, -1], [0, -1]])
+    np.testing.assert_allclose(batch[1].x, nonstick.solve(A, b, -1.0).x, atol=1e-12)
+
+
 def test_bounds_are_said_once():
     with pytest.raises(NonstickError, match="two ways to say the same"):
         nonstick.solve(A, b, -1.0, bounds=(0, 1))

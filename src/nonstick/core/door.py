@@ -42,6 +42,10 @@ def read_bounds(bounds: Any, lower: Any, upper: Any, n: int, *, pairs: bool = Tr
     ([0, -1], [None, 1])
     """
     if bounds is None:
+        if any(hasattr(side, "lb") and hasattr(side, "ub") for side in (lower, upper)):
+            raise NonstickError("a Bounds object holds both bounds: give it as bounds=")
+        if isinstance(lower, list) and lower and all(isinstance(pair, tuple) and len(pair) == 2 for pair in lower):
+            raise NonstickError("lower is a list of pairs: give them as bounds=, or two arrays as lower and upper")
         return lower, upper
     if not (_is(lower, 0.0) and _is(upper, np.inf)):
         raise NonstickError("bounds= and lower, upper are two ways to say the same: give one of them")

@@ -59,7 +59,8 @@ def _canonical(A: Any) -> sp.csr_array:
         A = A.astype(np.float64)
     A = sp.csr_array(A, dtype=np.float64)
     if not A.has_canonical_format:
-        A = A.copy()  # summing duplicates works in place, and the arrays may be the caller's
+        # Summing duplicates works in place, and the arrays may be the caller's. To and fro sorts in linear time.
+        A = A.copy() if A.has_sorted_indices else A.tocsc().tocsr()
         A.sum_duplicates()
     if A.nnz < 2**31 - 1 and A.indices.dtype != np.int32:
         A = sp.csr_array((A.data, A.indices.astype(np.int32), A.indptr.astype(np.int32)), shape=A.shape)

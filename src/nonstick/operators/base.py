@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from functools import wraps
-from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
+from functools import update_wrapper
+from typing import TYPE_CHECKING, Concatenate, Generic, ParamSpec, TypeVar
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -123,6 +123,12 @@ class Operator(Vectors, ABC):
     has_entries: bool = True
     #: rows that masks of this operator may clamp, now or later; None: any
     clampable: np.ndarray | None = None
+
+    @property
+    def pattern(self) -> object:
+        """What all operators with entries in the same places share."""
+        return self
+
     #: methods that need A = Aᵀ refuse an operator for which this is False
     symmetric: bool = True
 
@@ -214,19 +220,33 @@ R = TypeVar("R")
 P = ParamSpec("P")
 
 
-def once_for_an_operator(
-    function: Callable[Concatenate[Operator, P], R],
-) -> Callable[Concatenate[Operator, P], R]:
+class Once(Generic[P, R]):
+    """A function of an operator whose results are kept for as long as the operator exists, or its pattern."""
+
+    def __init__(self, function: Callable[Concatenate[Operator, P], R], by_pattern: bool = False):
+        self._function, self._by_pattern = function, by_pattern
+        self._known: WeakKeyDictionary[object, R] = WeakKeyDictionary()
+        update_wrapper(self, function)
+
+    def __call__(self, A: Operator, *args: P.args, **options: P.kwargs) -> R:
+        key = A.pattern if self._by_pattern else A
+        if key not in self._known:
+            self._known[key] = self._function(A, *args, **options)
+        return self._known[key]
+
+    def known(self, A: Operator) -> R | None:
+        """The result for A if the function has been called for it."""
+        return self._known.get(A.pattern if self._by_pattern else A)
+
+
+def once_for_an_operator(function: Callable[Concatenate[Operator, P], R]) -> Once[P, R]:
     """Decorator: what a function finds out about an operator is kept for as long as the operator exists."""
-    known: WeakKeyDictionary[Operator, R] = WeakKeyDictionary()
+    return Once(function)
 
-    @wraps(function)
-    def remembered(A: Operator, *args: P.args, **options: P.kwargs) -> R:
-        if A not in known:
-            known[A] = function(A, *args, **options)
-        return known[A]
 
-    return remembered
+def once_for_a_pattern(function: Callable[Concatenate[Operator, P], R]) -> Once[P, R]:
+    """Decorator: the same for what follows from the places of the entries alone."""
+    return Once(function, by_pattern=True)
 
 
 def row_sums(A: Operator) -> np.ndarray:

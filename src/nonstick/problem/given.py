@@ -242,6 +242,8 @@ class Given:
         new.names, new.order, new._cells, new._matrix = self.names, self.order, self._cells, M
         new._symmetric = symmetric
         new.operator = new._convert()
+        if isinstance(new.operator, CSROperator):
+            new.operator.share_pattern(self.operator)
         if self.modes is not None:
             new._set_modes(self.modes)
         mine, other = self.operator.stencil, new.operator.stencil
@@ -258,7 +260,9 @@ def _is_linear_operator(A: Any) -> bool:
 
 def _column(values: Any, j: int) -> Any:
     """Column j of values for k problems; values for one problem are those of each."""
-    return values[:, j] if np.ndim(values) == 2 and np.shape(values)[1] > 1 else values
+    if np.ndim(values) != 2 or np.shape(values)[1] == 1:
+        return values
+    return values[:, j] if hasattr(values, "shape") else [row[j] for row in values]
 
 
 def _spread(values: Any, check: Callable[[Any], np.ndarray], k: int) -> np.ndarray:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from ...operators.base import Operator, once_for_an_operator
+from ...operators.base import Operator, once_for_a_pattern
 from ._symbolic import (
     _count_rows,
     _elimination_tree,
@@ -19,6 +19,8 @@ from ._symbolic import (
 
 #: free sets that a solve goes through, at least: contact problems have 5 to 15
 CHANGES = 5
+#: matrices with more than this part of all places filled fill up before long, in any order
+FULL = 0.3
 
 
 class Fronts(NamedTuple):
@@ -71,16 +73,21 @@ def fronts(A: Operator, clampable: np.ndarray | None = None) -> Fronts:
     return part if part.operations + CHANGES * late < CHANGES * whole.operations else whole
 
 
-@once_for_an_operator
+@once_for_a_pattern
 def _fronts(A: Operator) -> Fronts:
     return _made(*_points(A))
 
 
-@once_for_an_operator
+@once_for_a_pattern
 def _points(A: Operator) -> tuple[np.ndarray, sp.csr_array, np.ndarray]:
-    """The point of each unknown, the couplings of points, and an order of elimination for them."""
-    Q = _pattern(A.matrix())
-    n = Q.shape[0]
+    """The point of each unknown, the couplings of points, and an order of elimination for them.
+
+    A matrix that is nearly full is one point.
+    """
+    M, n = A.matrix(), A.n
+    if M.nnz > FULL * n**2:
+        return np.zeros(n, np.int64), sp.csr_array(np.ones((1, 1), np.float32)), np.zeros(1, np.int64)
+    Q = _pattern(M)
     group = np.empty(n, np.int64)
     count = _gather_alike(group, Q.indices, Q.indptr)
     if count < n:

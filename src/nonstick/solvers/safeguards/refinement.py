@@ -217,7 +217,9 @@ class Rescaled(Substitute):
         row = np.repeat(units, np.diff(M.indptr))
         A = sp.csr_array((row * M.data * units[M.indices], M.indices, M.indptr), shape=M.shape)
         box = problem.box
-        self.problem = BoxProblem(CSROperator(A), units * problem.b, box.lower / units, box.upper / units)
+        scaled = CSROperator(A)
+        scaled.share_pattern(problem.A)
+        self.problem = BoxProblem(scaled, units * problem.b, box.lower / units, box.upper / units)
 
     def enter(self, start):
         return Start(start.x / self.units, start.active, start.cold)
