@@ -1,4 +1,4 @@
-"""`nonstick.jax`: both derivatives, compiled, mapped and sharded, in a process with four devices."""
+"""`nonstick.jax`: both derivatives, compiled, mapped, and sharded by items and by rows of one grid, on four devices."""
 
 import subprocess
 import sys
@@ -41,6 +41,17 @@ mesh = Mesh(np.array(jax.devices()), ("item",))
 assert mesh.size == 4
 spread = mapped(jax.device_put(loads, NamedSharding(mesh, PartitionSpec("item"))))
 assert len(spread.sharding.device_set) == 4 and float(abs(spread - together).max()) < 1e-9
+
+rows = Mesh(np.array(jax.devices()), ("rows",))  # one grid in four pieces
+part = lambda a: jax.device_put(a, NamedSharding(rows, PartitionSpec("rows", None)))
+pieces = jax.jit(solve)(*jax.tree.map(part, given))
+assert len(pieces.sharding.device_set) == 4 and float(abs(pieces - x).max()) < 1e-12
+
+several = lambda w, d: jax.vmap(lambda w, d: solve(w, d, *given[2:]))(w, d)  # problems with matrices of their own
+stacked = jax.tree.map(lambda a: jnp.stack([a, 1.5 * a]), (weights, given[1]))
+for k, found in enumerate(several(*stacked)):
+    alone = solve(*jax.tree.map(lambda a: a[k], stacked), *given[2:])
+    assert float(abs(found - alone).max()) < 1e-9
 
 A = np.diag(np.full(6, 2.2)) - np.diag(np.ones(5), 1) - np.diag(np.ones(5), -1)
 M, b, way = BCOO.fromdense(jnp.asarray(A)), random(6), random(6)
