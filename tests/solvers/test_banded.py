@@ -3,12 +3,13 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from gallery import string
 
 import nonstick
 from nonstick.operators.csr import CSROperator
 from nonstick.solvers import Banded
 from nonstick.solvers.auto._banded import _iterate_banded
-from nonstick.solvers.auto.banded import NarrowBand, _band
+from nonstick.solvers.auto.banded import NarrowBand, _band, _halved
 
 
 def band(n, w, rng, symmetric):
@@ -68,3 +69,15 @@ def test_many_steps_of_an_option_take_few_policies():
     assert count < 150 and (value >= payoff).all()
     limited = nonstick.solve(A, payoff, lower=payoff, method=Banded(), maxiter=1)
     assert limited.status in ("maxiter", "converged")
+
+
+@pytest.mark.parametrize("n", [101, 500, 1000])
+def test_a_long_contact_is_predicted_on_every_second_unknown(n):
+    A, b, lower, upper, _ = string(n)
+    solution = nonstick.solve(A, b, lower, upper)
+    cold = nonstick.solve(A, b, lower, upper, method=Banded(large=10**9))
+    assert solution.iterations < 6 < cold.iterations
+    np.testing.assert_allclose(solution.x, cold.x, atol=1e-9)
+    full, P = cold.x, _halved(7).toarray()
+    np.testing.assert_array_equal(P @ np.arange(4.0), np.arange(7) / 2)  # straight lines stay straight
+    assert (full >= lower).all()
