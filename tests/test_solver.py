@@ -95,7 +95,7 @@ def test_levels_are_filled_again_and_not_chosen_again(with_cells, monkeypatch):
     kind, name = (BlockHierarchy, "_build") if with_cells else (AlgebraicHierarchy, "__init__")
     build = getattr(kind, name)
     monkeypatch.setattr(kind, name, lambda self, *parts: built.append(self) or build(self, *parts))
-    A, cells = grid((20, 20))
+    A, cells = grid((30, 20))
     solver = nonstick.Solver(A, cells=cells if with_cells else None)
     for factor in (1.0, 1.0, 3.0, 0.5):
         solver.update(factor * A)

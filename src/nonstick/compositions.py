@@ -47,7 +47,7 @@ from .solvers.auto.active_set import ActiveSet
 from .solvers.auto.banded import Banded, NarrowBand
 from .solvers.auto.faces import Faces, FewDefinite
 from .solvers.base import Method
-from .solvers.cascade import DenseRows, MethodCascade
+from .solvers.cascade import DenseRows, Factored, MethodCascade, WhileCheaper
 from .solvers.chentanez_muller.cycles import ChentanezMuller
 from .solvers.chentanez_muller.projected_gs import ProjectedSOR
 from .solvers.lai.fas import FAS
@@ -118,7 +118,6 @@ MODES = Multigrid(NearNull(), Lexicographic(), V(1, 1), smallest=300)
 AUTO = ActiveSet(
     Cascade(
         (
-            (Within(60), CHEAP),
             (Within(100), MODES),
             (Within(60), VECTOR),
             (Within(60), Deflated(CYCLE)),
@@ -127,8 +126,14 @@ AUTO = ActiveSet(
         )
     )
 )
-#: Dense normal equations: conjugate gradients inside the bounds first, which lower the objective in every step.
-DENSE = MethodCascade((MPRGP(Jacobi(), maxiter=2_000), AUTO))
+#: Every policy by a factor, exactly: small problems, and matrices unlike M-matrices as long as that is cheap.
+EXACT = MethodCascade((PolicyIteration(Direct(), maxiter=3_000, patience=20), AUTO))
+#: Conjugate gradients inside the bounds, which lower the objective in every step, before the first factor.
+FIRST = MPRGP(Jacobi(), maxiter=2_000)
+#: Elasticity in space, where a factor costs hundreds of products.
+FACTORED = WhileCheaper(FIRST, EXACT, least=100)
+#: Dense rows: normal equations, random couplings. Where the factor is too large, the rest is for a hierarchy.
+DENSE = WhileCheaper(FIRST, EXACT, otherwise=AUTO)
 
 #: Ours, for matrices that are not symmetric: incomplete factors where convection rules, coarse rows elsewhere.
 ONE_WAY = Cascade(((Trial(), ILU()), AMG))
@@ -141,7 +146,8 @@ ANY = MethodCascade(
     (
         SMALL,
         (DenseRows(), DENSE),
-        (Singular(VECTOR, CHEAP), Proximal(MethodCascade((SMALL, AUTO), when="refused"))),
+        (Singular(VECTOR, CHEAP), Proximal(MethodCascade((SMALL, EXACT), when="refused"))),
+        (Factored(CHEAP), FACTORED),
         AUTO,
         GENERAL,
     ),

@@ -25,7 +25,7 @@ def test_matrices_unlike_m_matrices_are_factored(name):
     A, b, lower, upper, _ = FACTORED[name]()
     solution = nonstick.solve(A, b, lower, upper)
     assert solution.success and solution.iterations < 40, solution
-    assert solution.path == "active-set CG over factor"
+    assert solution.path in ("policy iteration over direct", "proximal")
 
 
 DENSE = {
@@ -39,7 +39,8 @@ DENSE = {
 def test_dense_rows_pay_for_no_hierarchy(name):
     A, b, lower, upper, _ = DENSE[name]()
     solution = nonstick.solve(A, b, lower, upper)
-    assert solution.success and solution.path == "MPRGP over jacobi", solution
+    assert solution.success and solution.path.startswith("MPRGP over jacobi"), solution
+    assert "multigrid" not in solution.path
 
 
 def test_what_suits_a_cycle_is_left_to_it():

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, Protocol
 
 import numpy as np
+import scipy.sparse as sp
 
 from ..errors import NonstickError
 from ..inverse.base import Inverse, IterativeInverse, Recipe
 from ..inverse.cascade import Cascade, InTurn, Within
 from ..inverse.cholesky.fronts import fronts
 from ..inverse.krylov.cg import CG
+from ..inverse.krylov.direct import Factor
 from ..inverse.krylov.richardson import Richardson
 from ..operators.base import Operator
+from ..operators.csr import CSROperator
 from ..problem.box import BoxProblem
 from ..problem.monitor import FAILED, Monitor, Start
 from .base import Method
 from .bodies_apart import solve_apart
+from .takahashi_batty.mprgp import MPRGP
 
 
 class Condition(Protocol):
@@ -35,20 +39,21 @@ class DenseRows:
 
     Parameters
     ----------
-    entries : int
-        Matrices with fewer entries are small for every method.
-    few, fill : int, float
-        Matrices with fewer entries than `few` are dense only if their factor would cost more than `fill` products.
+    unknowns : int
+        Matrices with so many unknowns are small for every method.
     part : float
         The least part of all n² places that has an entry; meshes of many unknowns have far fewer.
+    few, reach : int, float
+        Matrices with fewer entries than `few` may be small meshes: dense are those where two couplings lead from one
+        unknown to this part of all.
     positive : float
         Or: the least part of the couplings that is positive.
     """
 
-    entries: int = 5_000
-    few: int = 50_000
-    fill: float = 1000.0
+    unknowns: int = 400
     part: float = 0.02
+    few: int = 50_000
+    reach: float = 0.3
     positive: float = 0.9
 
     def holds(self, problem: BoxProblem) -> bool:
@@ -57,15 +62,95 @@ class DenseRows:
         if not (A.has_entries and A.symmetric) or A.stencil is not None or A.bodies is not None or A.comm.size > 1:
             return False
         M = A.matrix()
-        if M.nnz < self.entries or getattr(A, "near_null", None) is not None:  # what is smooth is known: not dense
+        if A.n <= self.unknowns or getattr(A, "near_null", None) is not None:  # what is smooth is known: not dense
             return False
         if M.nnz > self.part * A.n**2:
-            return M.nnz >= self.few or fronts(A).operations > self.fill * M.nnz
+            return M.nnz >= self.few or _reach(M) > self.reach * A.n
         if M.nnz < self.few:
             return False
         inside = float(A.diagonal.sum())
         total, signed = float(np.abs(M.data).sum()) - inside, float(M.data.sum()) - inside
         return 0.5 * (total + signed) > self.positive * total > 0.0
+
+
+def _reach(M: sp.csr_array) -> int:
+    """How many unknowns are coupled with one, or with one of those."""
+    middle = M.shape[0] // 2
+    near = M.indices[M.indptr[middle] : M.indptr[middle + 1]]
+    return int(np.unique(M[near].indices).size)
+
+
+@dataclass(frozen=True)
+class Factored:
+    """A condition: a bare symmetric matrix whose factors cost less than anything else that could be set up for it.
+
+    Parameters
+    ----------
+    factor : Factor
+        It fits: the matrix is unlike an M-matrix.
+    most, operations : int, float
+        Or: so few unknowns, and so few operations for a factor, that a hierarchy or a few sweeps cost as much.
+    """
+
+    factor: Factor
+    most: int = 400
+    operations: float = 1e7
+
+    def holds(self, problem: BoxProblem) -> bool:
+        """True if the matrix of the problem is like that."""
+        A = problem.A
+        if not isinstance(A, CSROperator) or not A.symmetric or A.comm.size > 1 or problem.edges is not None:
+            return False
+        if 0 < A.n <= self.most and fronts(A).operations <= self.operations:
+            return True
+        return self.factor.fits(A)
+
+
+@dataclass(frozen=True)
+class WhileCheaper(Method):
+    """A first-order method for as long as a factorisation would take, then a method that factorises.
+
+    Together they take at most twice the time of the faster one.
+
+    Parameters
+    ----------
+    first : Method
+        Its `maxiter` is the limit for every matrix. It is left out where it would have fewer than `least` iterations.
+    then : Method
+        Goes on from its x. It begins with several factors; half of one is what the first method gets.
+    otherwise : Method, optional
+        Dense rows: the factor is that of a full matrix, and this method goes on if it takes more than `most`
+        operations.
+    speed : float
+        Operations of a factorisation in the time of a product with one entry.
+    """
+
+    first: MPRGP
+    then: Method
+    otherwise: Method | None = None
+    most: float = 1e10
+    least: int = 20
+    speed: float = 10.0
+
+    @property
+    def treats(self) -> frozenset[str]:
+        return self.then.treats
+
+    @property
+    def label(self) -> str:
+        return self.then.label
+
+    def chosen(self, problem):
+        A = problem.A
+        operations = fronts(A).operations if self.otherwise is None else A.n**3 / 3.0
+        then = self.then if self.otherwise is None or operations <= self.most else self.otherwise
+        count = int(min(operations / (self.speed * A.matrix().nnz), self.first.maxiter))
+        if count < self.least:
+            return then.chosen(problem)
+        return MethodCascade((replace(self.first, maxiter=count), then.chosen(problem)))
+
+    def solve(self, problem, start, monitor):
+        self.chosen(problem).solve(problem, start, monitor)
 
 
 @dataclass(frozen=True)

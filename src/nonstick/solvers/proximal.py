@@ -16,13 +16,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..core import rounding
-from ..inverse.cholesky.factor import CholeskyFactor
 from ..inverse.krylov.direct import Factor
-from ..operators.base import Operator, once_for_an_operator
 from ..operators.csr import CSROperator
 from ..problem.box import BoxProblem
 from ..problem.monitor import FAILED, Monitor, Start
 from .base import Method
+from .safeguards.definite import factors_badly
 
 ENDLESS = (
     "the objective ½xᵀA x − bᵀx falls without end along a direction that A does not resist and no bound stops; add a "
@@ -45,12 +44,7 @@ class Singular:
         A = problem.A
         if not isinstance(A, CSROperator):
             return False
-        return (self.factor if A.near_null is None else self.cheap).fits(A) and _singular(A)
-
-
-@once_for_an_operator
-def _singular(A: Operator) -> bool:
-    return CholeskyFactor(A, 0.0, least=rounding.PIVOT).replaced > 0
+        return (self.factor if A.near_null is None else self.cheap).fits(A) and factors_badly(A)
 
 
 @dataclass(frozen=True)

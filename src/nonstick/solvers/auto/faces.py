@@ -19,12 +19,12 @@ import numpy as np
 from ...core import rounding
 from ...inverse.base import Inverse, IterativeInverse, Recipe
 from ...inverse.krylov.direct import Direct
-from ...operators.base import Operator, once_for_an_operator
 from ...operators.csr import CSROperator
 from ...operators.masked import Masked
 from ...problem.box import BoxProblem
 from ...problem.monitor import Monitor, Start
 from ..base import Method
+from ..safeguards.definite import factors_badly
 
 
 @dataclass(frozen=True)
@@ -37,17 +37,7 @@ class FewDefinite:
         """True if the matrix of the problem is like that."""
         A = problem.A
         few = isinstance(A, CSROperator) and A.symmetric and A.comm.size == 1 and 0 < A.n <= self.most
-        return few and bool((A.diagonal > 0.0).all()) and _definite(A)
-
-
-@once_for_an_operator
-def _definite(A: Operator) -> bool:
-    root = np.sqrt(A.diagonal)
-    scaled = A.matrix().toarray() / root[:, None] / root
-    try:
-        return bool(np.linalg.cholesky(scaled).diagonal().min() > np.sqrt(rounding.SUM))
-    except np.linalg.LinAlgError:
-        return False
+        return few and bool((A.diagonal > 0.0).all()) and not factors_badly(A)
 
 
 @dataclass(frozen=True)

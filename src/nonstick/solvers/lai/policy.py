@@ -45,9 +45,9 @@ class PolicyIteration(Method):
         At most this many inner iterations per policy; None: until the inner tolerance is reached.
     maxiter : int
         Limit of inner iterations in all.
-    patience : int
-        Policies without a smaller residual after which a descent takes over, if A is not symmetric: policies then may
-        wander for long before one repeats.
+    patience : int, optional
+        Policies without half the residual after which a descent takes over: on matrices unlike M-matrices policies may
+        wander for long before one repeats. None: 50 if A is not symmetric, else as many as it takes.
     forcing : float
         The linear systems need not be solved better than to this part of the present residual; 0: always to the end.
     nested : bool
@@ -74,7 +74,7 @@ class PolicyIteration(Method):
     inner_factor: float = 0.5
     inner_maxiter: int | None = None
     maxiter: int = 20_000
-    patience: int = 50
+    patience: int | None = None
     forcing: float = 0.0
     nested: bool = False
     large: int = 1_000
@@ -92,6 +92,7 @@ class PolicyIteration(Method):
         sets, exact = RepeatedSets(), self.inner_maxiter is None
         g, rhs, y = np.empty(problem.n), np.empty(problem.n), np.empty(problem.n)
         masked, inner, inverse = Masked(A), accelerated(self.inner), None
+        masked.clampable = box.constrained
         sweeps = None if A.symmetric else ProjectedSweeps(A)
         if self.nested and start.cold and problem.n > self.large and box.constrained.any():
             inverse = self._predict(problem, masked, x, monitor)
@@ -102,9 +103,10 @@ class PolicyIteration(Method):
             return
         policy = box.split(x, g, A.diagonal) if start.active is None else start.active
         best, since = np.inf, 0
+        patience = self.patience or (np.inf if A.symmetric else 50)
         while not monitor.status and monitor.iterations < limit:
             best, since = (monitor.kkt, 0) if monitor.kkt < 0.5 * best else (best, since + 1)
-            wanders = exact and not A.symmetric and since > self.patience
+            wanders = exact and since > patience
             if wanders or (exact and sets.give_up(policy)):
                 reason = f"policies {'wandered' if wanders else 'repeated'}"
                 descend(problem, x, self.inner, monitor, limit, reason)

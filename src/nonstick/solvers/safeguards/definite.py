@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...core import rounding
+from ...inverse.cholesky.factor import CholeskyFactor
 from ...operators.base import Operator, once_for_an_operator, row_sums
 
 
@@ -38,12 +39,20 @@ ZERO = -rounding.VANISHED
 
 
 @once_for_an_operator
+def factors_badly(A: Operator) -> bool:
+    """True if a pivot of a sparse factor of A vanishes or is negative; False proves that A is positive definite."""
+    return CholeskyFactor(A, 0.0, least=rounding.SUM).replaced > 0
+
+
+@once_for_an_operator
 def indefinite(A: Operator, iterations: int) -> bool:
     """True if A is symmetric and a cheap look finds that it has an eigenvalue that is clearly negative.
 
     The look is cheap compared with a solve that took so many iterations. Nothing is assembled for operators on grids.
     """
     if not (A.n and A.symmetric and A.has_entries) or A.bodies is not None:
+        return False
+    if factors_badly.known(A) is False:
         return False
     # of a product, in rows of a five-point stencil
     work = A.n if A.stencil is not None else max(A.n, A.matrix().nnz // 5)

@@ -1,9 +1,11 @@
 """Monotone methods that finish a solve whose active sets repeat: each step lowers a function that has no other minima.
 
-`face_descent`, for any symmetric positive semidefinite matrix: each iteration lowers q(x) = ½xᵀAx - bᵀx twice: a scaled
-projected gradient step, which finds the face, and a step to the minimiser of that face, both with a projected
-backtracking search (Moré and Toraldo's GPCG scheme). The change of q is computed from the step itself, so that it stays
-meaningful near the solution.
+`face_descent`, for any symmetric positive semidefinite matrix: each iteration lowers q(x) = ½xᵀAx - bᵀx by a scaled
+projected gradient step with a backtracking search, which finds the face (Moré and Toraldo's GPCG scheme), and goes on
+to the minimum of a face: a step that leaves the box is projected if that lowers q, else it ends at the first bound, and
+the rows that have met a bound are held there (Lawson and Hanson). Each iteration ends at the minimum of a face, each
+lower than the last, so no face comes twice, whatever the condition of A. The change of q is computed from the step
+itself, so that it stays meaningful near the solution.
 
 `fischer_newton`, damped Newton on the Fischer–Burmeister equations, for matrices that are not symmetric. Without a
 symmetric matrix there is no energy to descend. The box problem is the root of the equations (Billups 1995)
@@ -87,15 +89,23 @@ def face_descent(
         monitor.iterations += 1
         moved = _projected_search(problem, x, g, -g / d, monitor)
         free = ((x > box.lower) | (g < 0)) & ((x < box.upper) | (g > 0))
-        if A.comm.largest(int(free.any())):
+        while A.comm.largest(int(free.any())) and monitor.iterations < limit and not monitor.status:
             with monitor.setup():
                 inverse = inner.setup(masked.update(free), inverse)
             np.multiply(g, -1.0, out=rhs)
             rhs[~free] = 0.0
             step = np.zeros(problem.n)
-            goal = 0.1 * monitor.tolerance * problem.scale
+            # Where only rows of a small scale are left, the residual may be small enough and the face unsolved.
+            goal = 0.1 * min(monitor.tolerance * problem.scale, A.comm.largest(np.abs(rhs).max(initial=0.0)))
             solve_inner(inverse, masked, rhs, step, goal, limit - monitor.iterations, monitor)
-            moved |= _projected_search(problem, x, g, step, monitor)
+            if _projected_search(problem, x, g, step, monitor, halvings=1):
+                moved = True
+            else:
+                _go_to_bound(problem, x, g, step)
+            held = free & ((x <= box.lower) | (x >= box.upper))
+            if not A.comm.largest(int(held.any())):
+                break
+            free = free & ~held
         if not moved:
             monitor.check(x, g)
             if not monitor.status:
@@ -103,11 +113,20 @@ def face_descent(
             return
 
 
-def _projected_search(problem: BoxProblem, x: np.ndarray, g: np.ndarray, p: np.ndarray, monitor: Monitor) -> bool:
+def _go_to_bound(problem: BoxProblem, x: np.ndarray, g: np.ndarray, p: np.ndarray) -> None:
+    """x + αp with the largest α up to 1 in the box. p leads to the minimum of a face: the objective does not rise."""
+    alpha = min(problem.box.max_step(x, -p), 1.0)
+    np.clip(x + alpha * p, problem.box.lower, problem.box.upper, out=x)
+    problem.gradient(x, g)
+
+
+def _projected_search(
+    problem: BoxProblem, x: np.ndarray, g: np.ndarray, p: np.ndarray, monitor: Monitor, halvings: int = HALVINGS
+) -> bool:
     """Search along the projection of x + αp, α = 1, ½, ¼, …, for a sufficient decrease; updates x and g."""
     step, image = np.empty_like(x), np.empty_like(x)
     alpha = 1.0
-    for _ in range(HALVINGS):  # q may overflow far from x: this step is not a decrease and is halved
+    for _ in range(halvings):  # q may overflow far from x: this step is not a decrease and is halved
         problem.box.project(x + alpha * p, out=step)
         step -= x
         problem.A.apply(step, image)
