@@ -209,7 +209,9 @@ def _crossings(grid: FaceGrid, a: int, b: int, k: np.ndarray, fluid: np.ndarray,
         # a solid along the side may be thinner than half a cell: its surface lies where the distance, as it falls from
         # the face beyond to this one, becomes zero
         fall = d[2 * face[side] - solid[side]] - near[side]
-        theta[side] = np.where(near[side] < 0.5 * fall, near[side] / np.maximum(fall, 1e-300), 0.5)
+        thin = near[side] < 0.5 * fall
+        part = np.where(thin, 0.0, 0.5)
+        theta[side] = np.divide(near[side], fall, out=part, where=thin & (near[side] > 0.0))
     theta = np.maximum(theta, NEAREST)
     keep = (theta < 1.0) & (k[sample] > 0.0)
     base = a * grid.P

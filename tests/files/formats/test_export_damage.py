@@ -51,8 +51,9 @@ def test_a_list_of_bodies_that_is_no_text(made):
 
 @pytest.mark.parametrize(
     "name, value",
-    [("phi", np.full((8, 8), "x")), ("velocity", "x"), ("time", np.nan), ("dx", -1.0), ("body_centre", np.zeros(2)),
-     ("body_orientation", np.full((1, 1), np.inf))],
+    [("phi", np.full((8, 8), "x")), ("phi", np.ones((8, 8), "i1")),
+     ("pressure", np.ones((8, 8), "f2")), ("velocity", "x"), ("time", np.nan), ("dx", -1.0),
+     ("body_centre", np.zeros(2)), ("body_orientation", np.full((1, 1), np.inf))],
 )  # fmt: skip
 def test_a_frame_of_other_numbers_is_damaged(made, name, value):
     file = made / "frames" / "000001.npz"

@@ -54,12 +54,11 @@ class Frame:
         for name, column in LAYOUT.items():
             if name in self.arrays and name not in ("born", "sources"):
                 shape = column.shape(self.grid.shape, self.count, bodies)
-                if np.asarray(self.arrays[name]).dtype.kind not in "biuf":
-                    return f"{name} does not hold numbers"
+                kinds = ("f4", "f8") if np.dtype(column.dtype).kind == "f" else ("i4", "i8", "u4")
+                if np.asarray(self.arrays[name]).dtype.str[1:] not in kinds:
+                    return f"{name} does not hold {'real' if kinds[0] == 'f4' else 'whole'} numbers"
                 if np.shape(self.arrays[name]) != shape:
                     return f"{name} has shape {np.shape(self.arrays[name])} and not {shape}"
-        if "id" in self.arrays and self.arrays["id"].dtype.kind not in "iu":
-            return "id holds numbers that are not whole"
         for name in ("position", "velocity", "phi", "volume", "time", "body_centre", "body_orientation"):
             if name in self.arrays and not np.isfinite(self.arrays[name]).all():
                 return f"{name} holds numbers that are not finite"
