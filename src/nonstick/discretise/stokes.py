@@ -113,6 +113,16 @@ class StokesSolution(Solution):
         """int8 over the grid: -1 in cells where liquid separates from a wall; `active` of the next solve."""
         return self.source.to_grid(self.active[-self.source.rows.n :] if self.source.rows.n else np.zeros(0, np.int8))
 
+    @property
+    def unknowns(self) -> int:
+        """Velocities and pressures."""
+        return self.x.size
+
+    @property
+    def separates(self) -> bool:
+        """True if liquid lets go of a wall."""
+        return bool(np.any(self.contact < 0))
+
 
 class StokesProblem(Discretised):
     """One step of pressure and viscosity on a staggered grid, 2D or 3D.

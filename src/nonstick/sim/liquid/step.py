@@ -255,7 +255,7 @@ class Liquid:
             found = self.viscosity.solve_with_pressure(problem, fields.mu, *last, sources, self.tracker.phis)
             return Stage(problem, found, found.pressure)
 
-        if self._two_stages and not np.any(last[1] < 0):
+        if self._two_stages and not self.partition.comm.any(bool(np.any(last[1] < 0))):
             stage = two_stages(lambda u: solve(u, GAMMA * fields.kick), fields.before[0], fields.velocity)
             if stage is not None:
                 return stage

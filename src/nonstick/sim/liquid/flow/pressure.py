@@ -141,7 +141,7 @@ class PressureStage:
         fields = {"pressure": pressure, "velocity": found.velocity, "bodies": found.bodies}
         solution = extended(PressureSolution, found, **fields)
         failed = [] if found.converged or found.status == "infeasible" else [f"{found.method}: {found.message}"]
-        outcome = PressureResult(problem, solution, found.residual, found.method, failed, found.x.size)
+        outcome = PressureResult(problem, solution, found.residual, found.method, failed, found.unknowns)
         self.pressure, self.active = outcome.pressure, self.solids.grid.lift(found.contact)
         self._push_bodies(outcome)
         return outcome

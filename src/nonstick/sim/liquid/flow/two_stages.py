@@ -47,16 +47,11 @@ def two_stages(solve: Callable[[FaceField], Stage], before: FaceField, pushed: F
     """
     push = pushed - before
     first = solve(before + GAMMA * push)
-    if lets_go(first):
+    if first.found.separates:
         return None
     moved = FaceField.of(first.found.velocity) - before
     second = solve(before + ((1.0 - GAMMA) / GAMMA) * moved + GAMMA * push)
-    if lets_go(second):
+    if second.found.separates:
         return None
     second.found.iterations += first.found.iterations
     return second._replace(pressure=(1.0 - GAMMA) * first.pressure + GAMMA * second.pressure)
-
-
-def lets_go(stage: Stage) -> bool:
-    """True if liquid separates from a wall."""
-    return bool(np.any(stage.found.contact < 0))

@@ -173,7 +173,7 @@ class Viscosity:
         self.method, self.rtol = model.solver.viscosity, model.solver.viscosity_rtol
         at_edges = isinstance(solids.mode, str) and solids.mode == "edge"  # a step of the papers: pressures on edges
         #: True if pressure and viscosity are solved together
-        self.coupled = model.solver.viscous == "stokes" and not solids.partition.shared and not at_edges
+        self.coupled = model.solver.viscous == "stokes" and not at_edges
         #: where the last solve has found the velocity of liquid
         self.liquid_faces = LiquidFaces(solids.open)
 
@@ -295,17 +295,27 @@ class Viscosity:
         bodies: dict[str, Any] = {}
         if inviscid.coupling is not None:
             bodies = {"bodies": inviscid.coupling, "body_of_face": solids.body_of_face().user}
-        problem = StokesProblem(
-            phi_liquid=inviscid.phi_liquid, velocity=velocity.user,
-            viscosity=grid.drop(mu) if isinstance(mu, np.ndarray) else mu,
-            dt=inviscid.dt, dx=grid.dx, rho=self.rho, weights=solids.open.user,
-            solid_velocity=walls.fluid.where(solids.velocity, walls.velocity).user, fluid=walls.fluid.user,
-            distance=walls.distance.user, edges=walls.edges, walls=inviscid.walls, adhesion=inviscid.adhesion,
-            released=grid.drop(self._released(pressure, contact)), source=inviscid.wanted_divergence(),
-            mass=mass, **bodies,
-        )  # fmt: skip
-        start = velocity.user, grid.drop(pressure)
-        return problem.solve_in_turn(COUPLED, rtol=self.rtol, x0=start, active=grid.drop(contact))[0]
+        given = {
+            "phi_liquid": inviscid.phi_liquid, "velocity": velocity.user,
+            "viscosity": grid.drop(mu) if isinstance(mu, np.ndarray) else mu,
+            "dt": inviscid.dt, "dx": grid.dx, "rho": self.rho, "weights": solids.open.user,
+            "solid_velocity": walls.fluid.where(solids.velocity, walls.velocity).user, "fluid": walls.fluid.user,
+            "distance": walls.distance.user, "edges": walls.edges, "walls": inviscid.walls,
+            "adhesion": inviscid.adhesion, "released": grid.drop(self._released(pressure, contact)),
+            "source": inviscid.wanted_divergence(), "mass": mass, "pressure": grid.drop(pressure),
+            "contact": grid.drop(contact), **bodies,
+        }  # fmt: skip
+        if not solids.partition.shared:
+            return self._solved_together(given)
+        from ....mpi.stokes import solve_on_first
+
+        return solve_on_first(solids.partition, given, self._solved_together)
+
+    def _solved_together(self, given: dict[str, Any]) -> StokesSolution:
+        """The Stokes problem of these fields, solved from the pressure and contact of the last step."""
+        pressure, contact = given.pop("pressure"), given.pop("contact")
+        start = given["velocity"], pressure
+        return StokesProblem(**given).solve_in_turn(COUPLED, rtol=self.rtol, x0=start, active=contact)[0]
 
     def _released(self, pressure: np.ndarray, contact: np.ndarray) -> np.ndarray:
         """Cells in which walls exert no stress on the liquid."""
