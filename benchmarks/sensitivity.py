@@ -27,6 +27,10 @@ from nonstick.problem.box import BoxProblem
 #: module, name of the settings, the rooms that hold the same object under that name
 SETTINGS = (
     ("discretise.coupling", "SETTINGS", ()),
+    ("inverse.krylov.direct", "SETTINGS", ()),
+    ("inverse.multigrid.grid.geometric", "SETTINGS", ()),
+    ("solvers.chentanez_muller.projected_gs", "SETTINGS", ()),
+    ("solvers.lai.fas", "SETTINGS", ()),
     ("inverse.multigrid.algebraic.near_null", "SETTINGS", ("inverse.multigrid.algebraic.coarsening",)),
     ("inverse.precond.deflation", "SETTINGS", ()),
     ("solvers.bodies_apart", "SETTINGS", ("solvers.constrained",)),

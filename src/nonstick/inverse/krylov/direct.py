@@ -19,8 +19,16 @@ from ..base import Inverse, IterativeInverse, Recipe, max_abs
 from ..cholesky.factor import CholeskyFactor
 from ..cholesky.fronts import fronts
 
-#: rows unlike those of an M-matrix, as a part of all, above which a matrix is unlike one
-MOST_ROWS = 0.5
+
+@dataclass(frozen=True)
+class DirectSettings:
+    """Which matrices are factored rather than coarsened."""
+
+    #: rows unlike those of an M-matrix, as a part of all, above which a matrix is unlike one
+    unlike: float = 0.5
+
+
+SETTINGS = DirectSettings()
 
 
 @dataclass(frozen=True)
@@ -76,7 +84,7 @@ def _far_from_cycles(A: Operator, most: float) -> bool:
 def unlike_m_matrix(A: Operator) -> bool:
     """True if in most rows a quarter of the couplings is positive, or the couplings outweigh the diagonal."""
     M = A.matrix()
-    return bool(_count_unfit(M.data, M.indices, M.indptr) > MOST_ROWS * A.n)
+    return bool(_count_unfit(M.data, M.indices, M.indptr) > SETTINGS.unlike * A.n)
 
 
 class _SparseFactor(Inverse):

@@ -32,8 +32,16 @@ from ...problem.edges import WallEdges
 from ...problem.monitor import PATIENCE
 from ..base import Method
 
-#: passes over the edges after each sweep: hubs share leaves, so one pass is not yet a projection; passes are cheap
-PASSES = 10
+
+@dataclass(frozen=True)
+class SweepSettings:
+    """Sweeps with constraints on the edges of walls."""
+
+    #: passes over the edges after each sweep: hubs share leaves, so one pass is not yet a projection; passes are cheap
+    passes: int = 10
+
+
+SETTINGS = SweepSettings()
 
 
 class ProjectedSweeps:
@@ -91,7 +99,7 @@ class EdgeSweeps:
     def run(self, x, omega=1.0, count=1):
         for _ in range(count):
             self._sweeps.run(x, self.b, self._low, self._high, omega, 1)
-            for _ in range(PASSES):
+            for _ in range(SETTINGS.passes):
                 _project_edges(x, self.b, *self.push, *self.edges.grouped, self.A.diagonal)
 
 

@@ -33,9 +33,17 @@ from ..base import Method
 from ..bodies_apart import solve_apart
 from ._fas import _clip_residual, _coarse_equation, _csr_solve, _hold, _spread_band
 
-#: projected Gauss–Seidel on the coarsest level: the limit on visited entries, and the relative change at which it stops
-BOTTOM_WORK = 1_000_000
-BOTTOM_RTOL = 1e-6
+
+@dataclass(frozen=True)
+class FASSettings:
+    """Projected Gauss–Seidel on the coarsest level."""
+
+    #: the limit on visited entries, and the relative change at which it stops
+    work: int = 1_000_000
+    rtol: float = 1e-6
+
+
+SETTINGS = FASSettings()
 
 
 @dataclass(frozen=True)
@@ -218,9 +226,9 @@ class FASLevel:
 
     def solve(self) -> None:
         """The coarsest level: sweep until x changes little; a limit keeps the time negligible."""
-        sweeps = max(20, BOTTOM_WORK // max(self._csr[0].size, 1))
+        sweeps = max(20, SETTINGS.work // max(self._csr[0].size, 1))
         _csr_solve(
-            self.x, self.rhs, self.low, self.high, self.A.diagonal, *self._csr, self._orders[0], sweeps, BOTTOM_RTOL
+            self.x, self.rhs, self.low, self.high, self.A.diagonal, *self._csr, self._orders[0], sweeps, SETTINGS.rtol
         )
 
     def _sweep_band(self, box, band, backwards):

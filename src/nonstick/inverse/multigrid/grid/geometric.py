@@ -30,8 +30,16 @@ from ...base import Recipe
 from ..hierarchy import Stepwise
 from ._geometric import _coarse_faces, _corner_weights, _galerkin_pattern, _galerkin_values, _open_faces, _sides
 
-#: a row whose sum exceeds this fraction of its largest coupling is coupled to air
-AIR_TOLERANCE = 0.1
+
+@dataclass(frozen=True)
+class GeometricSettings:
+    """How the graph of a matrix tells where the liquid ends."""
+
+    #: a row whose sum exceeds this part of its largest coupling is coupled to air
+    air: float = 0.1
+
+
+SETTINGS = GeometricSettings()
 
 _ALL, _NONE = np.empty(0, np.bool_), np.empty(0)
 
@@ -67,7 +75,7 @@ class CellFaces:
         neighbour = np.empty((base.n, 2 * cells.shape[1]), np.int32)
         kind = np.empty(neighbour.shape, np.int8)
         M = base.matrix()
-        _open_faces(neighbour, kind, cells, M.data, M.indices, M.indptr, AIR_TOLERANCE)
+        _open_faces(neighbour, kind, cells, M.data, M.indices, M.indptr, SETTINGS.air)
         return cls(cells, neighbour, kind)
 
 
