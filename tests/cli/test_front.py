@@ -49,3 +49,30 @@ def test_rich_is_not_loaded():
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.endswith("LOADED []\n")
+
+
+def loaded(script):
+    """What a script loads beside what Python has loaded anyway: modules of Python, and top names of packages."""
+    whole = f"import sys\nbefore = set(sys.modules)\n{script}\nprint('LOADED', *sorted(set(sys.modules) - before))"
+    done = subprocess.run([sys.executable, "-c", whole], capture_output=True, text=True, check=True)
+    names = done.stdout.rpartition("LOADED")[2].split()
+    packages = {name.partition(".")[0] for name in names} - sys.stdlib_module_names
+    return set(names) & sys.stdlib_module_names, packages, [name for name in names if name.startswith("nonstick.")]
+
+
+def test_import_nonstick_loads_no_package_and_little_of_python():
+    """Its time is that of `typing`: NumPy alone takes five times as long."""
+    python, packages, own = loaded("import nonstick")
+    assert packages == {"nonstick"} and own == ["nonstick._lazy"]
+    assert not python & {"asyncio", "dataclasses", "inspect", "json", "logging", "pathlib", "subprocess"}
+
+
+def test_the_help_page_loads_typer_and_no_package_that_computes():
+    python, packages, own = loaded(
+        "from nonstick.cli import main\ntry:\n    main(['--help'])\nexcept SystemExit:\n    pass"
+    )
+    assert (
+        {"nonstick", "typer"} <= packages <= {"nonstick", "typer", "annotated_doc", "shellingham", "typing_extensions"}
+    )
+    assert not any(name.split(".")[1] in ("kernels", "sim", "problem", "solvers", "scenes", "api") for name in own)
+    assert not python & {"asyncio", "multiprocessing", "unittest"}
