@@ -4,7 +4,7 @@
     velocity and mass on the faces    transfer       by the tracker
     u += kick g                       pressure       gravity and forces (`flow.masses`)
     0 ≤ p ⟂ div u ≥ s at walls        pressure       nonstick.discretise.pressure
-    viscosity, pressure again         viscosity      where liquid is viscous: `_solve_viscosity`
+    pressure and viscosity in one     viscosity      where liquid is viscous: nonstick.discretise.stokes
     u beyond the liquid               extrapolation  walls remove only the forbidden part
     the liquid moves with u           advection      by the tracker
 
