@@ -121,8 +121,9 @@ class WhileCheaper(Method):
     otherwise : Method, optional
         Dense rows: the factor is that of a full matrix, and this method goes on if it takes more than `most`
         operations.
-    speed : float
-        Operations of a factorisation in the time of a product with one entry.
+    speed, vectors : float
+        Operations of a factorisation in the time of a product with one entry, and the entries whose products take as
+        long as the vectors of an iteration do for one unknown.
     """
 
     first: MPRGP
@@ -131,6 +132,7 @@ class WhileCheaper(Method):
     most: float = 1e10
     least: int = 20
     speed: float = 10.0
+    vectors: float = 40.0
 
     @property
     def treats(self) -> frozenset[str]:
@@ -144,7 +146,8 @@ class WhileCheaper(Method):
         A = problem.A
         operations = fronts(A).operations if self.otherwise is None else A.n**3 / 3.0
         then = self.then if self.otherwise is None or operations <= self.most else self.otherwise
-        count = int(min(operations / (self.speed * A.matrix().nnz), self.first.maxiter))
+        work = A.matrix().nnz + self.vectors * A.n
+        count = int(min(operations / (self.speed * work), self.first.maxiter))
         if count < self.least:
             return then.chosen(problem)
         return MethodCascade((replace(self.first, maxiter=count), then.chosen(problem)))
