@@ -67,6 +67,7 @@ FRAME = {
     "sources": Column(
         "m × 2", "1", "(first id, number) where particles begin to come from another liquid or inflow", np.int64, 2
     ),
+    "deep": Column("m", "1", "with `particles.band`: the numbers of cells of liquid without particles", np.int64),
     "phi": Column("cells", "m", "distance to the liquid's surface, negative in the liquid, reliable near the surface"),
     "pressure": Column("cells", "Pa", "pressure of the last substep (3D: with `output.pressure`)"),
     "phi_solid": Column("nodes", "m", "distance to the walls, negative in them, if a wall moves; bodies left out"),
@@ -108,7 +109,7 @@ def kind_of(name: str) -> str | None:
     ['cells', 'rows', 'columns', 'rows', None]
     """
     column = (FRAME | PARTICLES | FIELDS).get(name)
-    if column is None or column.where in ("scalar", "bodies", "m × 2"):
+    if column is None or column.where in ("scalar", "bodies", "m", "m × 2"):
         return None
     if column.where == "particles":
         return "columns" if name in PARTICLES and column.width else "rows"

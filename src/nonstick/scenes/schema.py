@@ -272,6 +272,10 @@ class ParticlesTable(SceneTable):
     jitter: float = Field(0.5, ge=0.0, le=1.0, description="Random deviation of the first positions from a lattice.")
     seed: int = Field(1, ge=0, lt=2**63)
     even_out: bool = Field(True, description="Move crowded particles apart (positions only).")
+    band: int = Field(
+        0, ge=0, le=90, description="Layers of cells with particles below the surface and along walls, at least 4; "
+        "deeper liquid is on the grid alone. 0: all liquid has particles.",
+    )  # fmt: skip
 
 
 class Surface(SceneTable):
@@ -343,6 +347,22 @@ class SceneModel(SceneTables):
                     )
                 if isinstance(given, Ramp) and given.along == "z" and self.dimension == 2:
                     raise ValueError(f"{table}.{index}.viscosity.along is z, but the scene is 2D: use x or y")
+        return self
+
+    @model_validator(mode="after")
+    def _deep(self) -> Self:
+        """Check that liquid without particles is possible."""
+        given = [entry.viscosity for entry in self.sources]
+        reasons = {
+            "at least 4 layers, or 0 for all liquid": self.particles.band < 4,
+            "surface.track = particles": self.surface.track != "particles",
+            "one physics.viscosity for all liquid, because particles carry others": any(
+                mu is not None and mu != self.physics.viscosity for mu in given
+            ),
+            "no flow probe, because it counts particles": any(probe.type == "flow" for probe in self.probe),
+        }
+        if self.particles.band and any(reasons.values()):
+            raise ValueError(f"particles.band needs {'; '.join(r for r, there in reasons.items() if there)}")
         return self
 
     @model_validator(mode="after")

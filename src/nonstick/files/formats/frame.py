@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -52,13 +53,16 @@ class Frame:
         """What is wrong with the arrays; nothing if they are sound."""
         bodies = len(np.atleast_1d(self.arrays["body_centre"])) if "body_centre" in self.arrays else 0
         for name, column in LAYOUT.items():
-            if name in self.arrays and name not in ("born", "sources"):
+            if name in self.arrays and name not in ("born", "deep", "sources"):
                 shape = column.shape(self.grid.shape, self.count, bodies)
                 kinds = ("f4", "f8") if np.dtype(column.dtype).kind == "f" else ("i4", "i8", "u4")
                 if np.asarray(self.arrays[name]).dtype.str[1:] not in kinds:
                     return f"{name} does not hold {'real' if kinds[0] == 'f4' else 'whole'} numbers"
                 if np.shape(self.arrays[name]) != shape:
                     return f"{name} has shape {np.shape(self.arrays[name])} and not {shape}"
+        deep, cells = self.deep, math.prod(self.grid.shape)
+        if deep.dtype.kind not in "iu" or deep.ndim != 1 or np.any((deep < 0) | (deep >= cells)):
+            return "deep does not hold numbers of cells"
         for name in ("position", "velocity", "phi", "volume", "time", "body_centre", "body_orientation"):
             if name in self.arrays and not np.isfinite(self.arrays[name]).all():
                 return f"{name} holds numbers that are not finite"
@@ -86,6 +90,11 @@ class Frame:
     def count(self) -> int:
         """Number of particles."""
         return len(self.arrays["position"]) if "position" in self.arrays else 0
+
+    @property
+    def deep(self) -> np.ndarray:
+        """The numbers of the cells of liquid without particles (`particles.band`)."""
+        return np.asarray(self.arrays.get("deep", np.zeros(0, np.int64)))
 
     @property
     def ids(self) -> np.ndarray:

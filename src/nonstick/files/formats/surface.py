@@ -246,9 +246,10 @@ def _from_particles(shot: Shot, frame: Frame, refine: int) -> tuple[np.ndarray, 
     here = bulk & widen(band, 1)
     _surface._smooth(phi, here, margin, refine, PAD, SETTINGS.passes * refine)
     # Volume is held by shifting the bulk; drops and films have theirs.
-    share = float(own[bulk[inner] != 0].sum()) / frame.count
+    held = frame.count + per_cell * frame.deep.size
+    share = float(own[bulk[inner] != 0].sum()) / held
     ledger = shot.volume(frame)
-    target = share * (frame.count / per_cell if ledger is None else ledger / dx**3) * refine**3
+    target = share * (held / per_cell if ledger is None else ledger / dx**3) * refine**3
     plain = (kind == 2) & (here == 0)
     _surface._add(phi, here, margin, refine, PAD, _shift(phi, solid, bulk, plain, margin, target, refine))
     return phi, solid, _first(box, refine)
@@ -281,6 +282,8 @@ def _with_images(shot: Shot, frame: Frame, reach: float) -> tuple[np.ndarray, np
     wall, side = np.empty(len(x), np.int32), np.empty(len(x), np.int32)
     # a distance changes by at most √3 over a cell
     n, m = _surface._survey(count, wall, side, x, scale, nodes, np.float32(reach + 1.8), reach)
+    deep = count.reshape(-1)
+    deep[frame.deep] = np.maximum(deep[frame.deep], shot.scene.model.particles.per_axis**3)
     parts = []
     near = x[side[:m]] * scale
     size = np.array(frame.grid.shape, np.float32)
@@ -331,6 +334,11 @@ def _splashsurf(shot: Shot, frame: Frame, refine: int) -> TriangleMesh:
 
     spacing = frame.dx / shot.scene.model.particles.per_axis
     position = np.ascontiguousarray(frame.arrays["position"], np.float64)
+    if frame.deep.size:  # as if its particles lay on a lattice
+        per_axis = shot.scene.model.particles.per_axis
+        parts = (np.indices((per_axis,) * 3).reshape(3, -1).T + 0.5) / per_axis
+        corners = np.stack(np.unravel_index(frame.deep, frame.grid.shape), axis=1)
+        position = np.concatenate([position, frame.dx * (corners[:, None] + parts).reshape(-1, 3)])
     result = pysplashsurf.reconstruction_pipeline(
         position,
         particle_radius=0.5 * spacing,

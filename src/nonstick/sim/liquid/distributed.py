@@ -27,6 +27,7 @@ def obstacle(scene: Scene) -> str:
         "rigid bodies in viscous liquid": thick and bool(model.bodies),
         "surface.track = 'grid'": model.surface.track != "particles",
         "probes": bool(model.probe),
+        "particles.band": bool(model.particles.band),
         "output.export (use `nonstick export` after the run)": bool(model.output.export),
         "walls.pressure = 'edge'": "edge" in {model.walls.pressure, *(s.pressure for s in model.solid)},
         f"solver.method = {model.solver.method!r} (take 'auto')": model.solver.method != "auto",

@@ -25,7 +25,16 @@ from .particles.storage import Cloud
 from .particles.tracker import Particles
 from .partition import UNEVEN, ParticlePartition, cut, part_of
 from .probes.recorder import Recorder
-from .setup.requirements import LONG_STEP, WAY, check_bodies, check_edges, check_methods, require, require_liquid
+from .setup.requirements import (
+    LONG_STEP,
+    WAY,
+    check_band,
+    check_bodies,
+    check_edges,
+    check_methods,
+    require,
+    require_liquid,
+)
 from .stats import COLUMNS, STAGES
 from .step import Liquid, Report
 from .surface.levelset import LevelSet
@@ -98,6 +107,7 @@ class Simulation(Shown):
         """Make the liquid of frame 0 on the cells of this process; None: on all cells."""
         self.liquid = Liquid(self.scene, TRACKERS[self.scene.model.surface.track], partition)
         check_edges(self.scene, self.liquid.solids.mode)
+        check_band(self.scene, self.liquid.solids.layers)
         #: the probes of the scene
         self.probes = Recorder(self.scene, self.liquid)
         if self.probes.list:

@@ -35,7 +35,7 @@ from ...grid.mac import Grid
 from ...scenes.scene import Scene
 from ..run.states import check_array
 from .accounts import Ledger
-from .active_box import active_box
+from .active_box import active_box, cells_between
 from .flow.extrapolation import LiquidFaces, extend
 from .flow.forces import Force
 from .flow.masses import Masses, add_gravity
@@ -131,7 +131,7 @@ class Liquid:
         self._follows = not self.partition.shared and self.solids.rests and not model.probe
         #: layers of cells around the liquid
         self._margin = ghost_layers(model.time.cfl)
-        self.tracker.fill()
+        self.tracker.fill(self._kept())
 
     @property
     def grid(self) -> Grid:
@@ -165,7 +165,8 @@ class Liquid:
             self._check_flow(fields.velocity, fastest, dt)
         with watch("advection"):
             tracker.even_out(fields)
-            self._make_room(fields, fastest * dt / self.scene.dx)
+            fields.way, fields.number, fields.kept = fastest * dt / self.scene.dx, self.steps, self._kept()
+            self._make_room(fields)
             self._gravitate(self.time + dt)
             self._move_bodies(dt)
             if self.observer is not None:
@@ -198,9 +199,20 @@ class Liquid:
             self.pressure = self.projection.pressure
             self.tracker.follow(old)
 
-    def _make_room(self, fields: StepFields, way: float) -> None:
-        """Widen the active box if particles move farther, in cells, than it reaches; they read a node beyond."""
-        need = math.ceil(way + 1.5)
+    def _kept(self) -> list[IndexBox]:
+        """Boxes around the sources and outflows, where it counts which particles are there."""
+        if not self.scene.model.particles.band:
+            return []
+        domain, dx = self.scene.shape, self.scene.dx
+        out = [s.cells(self.time, 2.0 * self.tracker.lag, dx, domain) for s in self.sources]
+        for drain in self.outflows:
+            low, high = drain.bounds(len(domain))
+            out.append(cells_between(low / dx, high / dx, domain))
+        return out
+
+    def _make_room(self, fields: StepFields) -> None:
+        """Widen the active box if particles move farther than it reaches; they read a node beyond."""
+        need = math.ceil(fields.way + 1.5)
         if self._follows and need > self._margin:
             old, wider = self.partition.held, self._active_box(need)
             self._hold(old.union(wider))

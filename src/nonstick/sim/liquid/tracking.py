@@ -63,6 +63,12 @@ class StepFields:
     beside: list[FaceField] = field(default_factory=list)
     #: displacement that evens out the particles, in cells, for each layer; none without it
     shifts: list[FaceField] = field(default_factory=list)
+    #: how many steps were before this one
+    number: int = 0
+    #: the longest way of liquid in the step along an axis, in cells
+    way: float = 0.0
+    #: boxes of cells of the domain in which liquid has particles at any depth: sources and outflows
+    kept: list[IndexBox] = field(default_factory=list)
 
     def follow(self, old: IndexBox, new: IndexBox) -> None:
         """Let what moves the liquid cover another box of cells, on three axes."""
@@ -113,8 +119,8 @@ class Tracker(Protocol):
     def count(self) -> int:
         """Number of particles; 0 if there are none."""
 
-    def fill(self) -> None:
-        """Make the initial liquid and start the ledger."""
+    def fill(self, kept: Sequence[IndexBox] = ()) -> None:
+        """Make the initial liquid and start the ledger; `kept` is that of `StepFields`."""
 
     def flow_in(self, sources: Sequence[Source], time: float, dt: float, pressure: np.ndarray | None) -> Added:
         """Add the liquid that sources emit at the beginning of a step of length dt; `pressure` as below."""

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ....errors import NonstickError
 from ....grid.box import IndexBox
 from ....grid.faces import FaceField
 from ....grid.mac import Grid
@@ -31,6 +32,7 @@ from ..surface._surface import OUTSIDE
 from ..surface.particle_surface import ParticleSurface
 from ..tracking import Added, GridVelocity, StepFields
 from ._particles import _move, _part_pairs, _scatter_velocity
+from .deep import DeepLiquid, check_deep
 from .seeding import first_gradient, first_velocity, region, seed_slabs, varies
 from .spacing import displacement
 from .storage import Cloud
@@ -75,6 +77,14 @@ class Particles:
         self._spaces: dict[int, np.ndarray] = {}
         #: φ in each layer beside thin walls; φ alone without them
         self.phis = [self.phi]
+        #: liquid without particles; None: all liquid has some
+        self.deep: DeepLiquid | None = None
+        if setting.band:
+            self.deep = self._deep_liquid()
+
+    def _deep_liquid(self) -> DeepLiquid:
+        setting = self.scene.model.particles
+        return DeepLiquid(self.solids, setting.band, setting.per_axis, self.scene.model.time.cfl)
 
     @property
     def grid(self) -> Grid:
@@ -96,21 +106,18 @@ class Particles:
         x = self.x if x is None else x
         return [self.dx * c for c in x[self.grid.axes.start :]]
 
-    def fill(self) -> None:
+    def fill(self, kept: Sequence[IndexBox] = ()) -> None:
         """Fill the liquids of the scene with particles; where liquids overlap, the first one counts."""
-        setting = self.scene.model.particles
-        rng = np.random.default_rng(setting.seed)
-        taken: list[Shape] = []
-        for index, spec in enumerate(self.scene.model.liquid):
-            shape = region(self.scene, spec.shape, f"liquid.{index}.shape")
-            x, places, count = self.partition.born(self._outside(slab, taken) for slab in self._seeds(shape, rng))
-            taken.append(shape)
-            points = self.points(x)
-            velocity = first_velocity(spec, self.scene.model.domain.size, points, f"{self.scene.where}: liquid.{index}")
-            self._add(x, velocity, spec.viscosity, index, places, count)
-            if varies(spec) and self.cloud.affine:  # so that the first transfer includes the gradient
-                gradient = first_gradient(spec, self.dx, points)
-                self.cloud.aff[:, self.cloud.n - x.shape[1] :] = self._matrices(gradient)
+        if self.deep is not None:  # which cells are deep is known when all positions are: they are made twice
+            counts = np.zeros(self.deep.cells.size, np.int64)
+            for _, pieces in self._liquids():
+                for x in pieces:
+                    counts += self.deep.counts(x)
+            self.deep.begin(counts, kept)
+        for index, pieces in self._liquids():
+            self._fill_with(index, *self._born(pieces))
+        if self.deep is not None:
+            self._start_deep(self.deep)
         self._sort()
         # the number of particles is that of the volume they fill; the level set is off by a few hundredths of a cell
         self.ledger.initial = self.cloud.born * self.worth
@@ -122,6 +129,51 @@ class Particles:
         elif self.cloud.born:
             self.ledger.initial = self.ledger.due = self.ledger.measured
             self.worth = self.ledger.initial / self.cloud.born
+
+    def _shapes(self) -> list[Shape]:
+        liquids = enumerate(self.scene.model.liquid)
+        return [region(self.scene, spec.shape, f"liquid.{index}.shape") for index, spec in liquids]
+
+    def _liquids(self) -> Iterator[tuple[int, Iterator[np.ndarray]]]:
+        """The number of every liquid and its first positions, piece by piece; the same in every call."""
+        rng, shapes = np.random.default_rng(self.scene.model.particles.seed), self._shapes()
+        for index, shape in enumerate(shapes):
+            yield index, (self._outside(slab, shapes[:index]) for slab in self._seeds(shape, rng))
+
+    def _born(self, pieces: Iterator[np.ndarray]) -> tuple[np.ndarray, np.ndarray | None, int]:
+        """The positions of `pieces` that get particles here, their places among all, and the number of all."""
+        if self.deep is None:
+            return self.partition.born(pieces)
+        count, found, places = 0, [np.empty((3, 0))], [np.empty(0, np.int64)]
+        for x in pieces:
+            there = np.flatnonzero(self.deep.outside(x))
+            found.append(x[:, there])
+            places.append(there + count)
+            count += x.shape[1]
+        return np.concatenate(found, axis=1), np.concatenate(places), count
+
+    def _fill_with(self, index: int, x: np.ndarray, places: np.ndarray | None, count: int) -> None:
+        """Add the particles of a liquid of the scene, with its velocity."""
+        spec, points = self.scene.model.liquid[index], self.points(x)
+        velocity = first_velocity(spec, self.scene.model.domain.size, points, f"{self.scene.where}: liquid.{index}")
+        self._add(x, velocity, spec.viscosity, index, places, count)
+        if varies(spec) and self.cloud.affine:  # so that the first transfer includes the gradient
+            gradient = first_gradient(spec, self.dx, points)
+            self.cloud.aff[:, self.cloud.n - x.shape[1] :] = self._matrices(gradient)
+
+    def _start_deep(self, deep: DeepLiquid) -> None:
+        """Give deep liquid the first velocity of its liquid."""
+        model, first = self.scene.model, self.grid.axes.start
+        for axis, share in deep.shares.each():
+            faces = np.flatnonzero(share)
+            at = np.array(np.unravel_index(faces, share.shape), float) + 0.5
+            at[axis] -= 0.5
+            points, left = self.points(at), np.ones(faces.size, bool)
+            for spec, shape in zip(model.liquid, self._shapes()):
+                mine = np.flatnonzero(left & (np.asarray(shape(*points)) < 0.0))
+                values = first_velocity(spec, model.domain.size, [p[mine] for p in points])[axis - first]
+                deep.set_velocity(axis, faces[mine], values)
+                left[mine] = False
 
     def _seeds(self, shape: Shape, rng: np.random.Generator) -> Iterator[np.ndarray]:
         """Positions that fill a shape; beside thin walls those of each layer on its own side.
@@ -157,6 +209,11 @@ class Particles:
     def place(self, x: np.ndarray | None, velocity: np.ndarray | None, gradient: np.ndarray) -> None:
         """Change positions (d, n) in cells, and velocities (d, n) with their gradients (d, d, n) in m/s per cell."""
         cloud = self.cloud
+        if self.deep is not None and self.deep.count:
+            raise NonstickError(
+                f"{self.scene.where}: with particles.band a part of the liquid has no particles, so they cannot be "
+                "changed; set particles.band = 0"
+            )
         if x is not None:
             first = self.grid.axes.start
             cloud.x[first:][:] = x - self.partition.corner[first:, None]
@@ -271,6 +328,8 @@ class Particles:
         cloud.grid, cloud.start = self.grid, np.zeros(new.size + 1, np.int64)
         self.phi = np.minimum(old.moved(self.phi, new, np.inf), self._air(self.solids.chambers()))
         self.phis = [self.phi]
+        if self.deep is not None:
+            self.deep.follow(old, new)
         if self._sorted:
             self._sorted = False
             self._sort()
@@ -328,7 +387,8 @@ class Particles:
         layers, weights = self._layers(), []
         self.phis = [self.phi, *(np.empty_like(self.phi) for _ in layers[1:])]
         for phi, (solids, seen) in zip(self.phis, layers):
-            weights.append(self._surface.outline(phi, seen, solids))
+            filled = seen.start if self.deep is None else self.deep.filled(seen.start)
+            weights.append(self._surface.outline(phi, seen, solids, filled))
         self.phi = self._joined(self.phis)
         return weights
 
@@ -358,7 +418,7 @@ class Particles:
         """Number of particles that belong to each cell; beside a thin wall they may lie in a cell of the other side."""
         layers, cloud = self.solids.layers, self.cloud
         if layers is None:
-            return np.diff(starts)
+            return np.diff(starts) if self.deep is None else self.deep.held(starts)
         assert cloud.side is not None
         out = np.zeros(self.phi.shape)
         for c in range(len(layers.list)):
@@ -417,6 +477,8 @@ class Particles:
         pairs, density = [np.zeros((*shape, 2)) for shape in shapes], np.zeros(self.grid.three)
         plane, first = self.grid.plane, self.grid.axes.start
         _scatter_velocity(*pairs, density, cloud.x, vel, aff, order, cloud.start, plane, first)
+        if self.deep is not None:
+            self.deep.add_to(pairs, density)
         velocity, mass = [], []
         for shape in shapes[first:]:
             u, m, known = np.empty(shape), np.empty(shape), np.empty(shape, np.int8)
@@ -433,7 +495,11 @@ class Particles:
         if self.scene.model.particles.even_out:
             problem, pressure, mass = step.solved.problem, step.solved.pressure, step.masses.inertia
             parts = [(seen, phi, view, d) for (view, seen), phi, d in zip(self._layers(), self.phis, self._densities)]
+            if self.deep is not None:
+                self.deep.hold(self._densities[0])
             step.shifts = displacement(parts, self.solids, problem, pressure, step.least, self.per_cell, mass)
+            if self.deep is not None:
+                self.deep.close(step.shifts[0])
 
     def move(self, step: StepFields) -> None:
         """Give particles the new velocity, and move them along it and by what evens them out."""
@@ -459,6 +525,8 @@ class Particles:
             assert cloud.side is not None
             solids.layers.move_out(cloud.x, cloud.side, SEEDING.margin)
         self.partition.migrate(cloud)
+        if self.deep is not None:
+            self.deep.move(cloud, step)
         self.lag, self._last_dt = 0.5 * step.dt, step.dt
         self._sorted = self.surface_is_current = False
 
@@ -466,12 +534,15 @@ class Particles:
 
     def fastest(self) -> float:
         """The largest velocity component of a particle."""
-        return self.cloud.fastest()
+        return max(self.cloud.fastest(), 0.0 if self.deep is None else self.deep.fastest())
 
     def energy(self) -> tuple[float, float]:
         """Kinetic and potential energy of the particles at the middle of the last step."""
         own = self.partition.own_particles(self.cloud)
         kinetic, height = energy(own, self.gravity, self.lag / self.dx, self.partition)
+        if self.deep is not None:
+            more = self.deep.energy(self.gravity, self.lag / self.dx)
+            kinetic, height = kinetic + more[0], height + more[1]
         return self.mass * kinetic, self.mass * self.dx * height
 
     # -- frames and checkpoints -----------------------------------------------------------------------
@@ -487,6 +558,8 @@ class Particles:
         out |= {"id": cloud.id.copy(), "born": np.array(cloud.born), "sources": cloud.sources}
         if cloud.thick:
             out["viscosity"] = cloud.mu.copy()
+        if self.deep is not None:
+            out["deep"] = self.deep.everywhere()
         return out
 
     def state(self) -> dict[str, np.ndarray]:
@@ -495,11 +568,13 @@ class Particles:
         ids = {"id": c.id, "born": np.array(c.born)}
         own = {"sources": c.sources}
         columns = {"x": self.partition.position(c.x), "vel": c.vel, "aff": c.aff, "mu": c.mu}
-        return {**columns, **ids, "dt": np.array(self._last_dt), **own}
+        deep = {} if self.deep is None else self.deep.state()
+        return {**columns, **ids, "dt": np.array(self._last_dt), **own, **deep}
 
     def check(self, state: Mapping[str, np.ndarray]) -> None:
         """Refuse a state that is not one of these particles."""
         self.cloud.check(state, self.solids.whole.three)
+        check_deep(state, self.solids.whole.three)
 
     def restore(self, state: dict[str, np.ndarray]) -> None:
         """Particles of a checkpoint."""
@@ -508,6 +583,10 @@ class Particles:
         c.id, c.born = (state["id"], int(state["born"])) if "id" in state else (np.arange(c.n, dtype=c.ID), c.n)
         c.sources = state.get("sources", c.sources[:0])
         c.side = None
+        if "deep" in state and self.deep is None:  # of a scene with a band: its particles are born in the next step
+            self.deep = self._deep_liquid()
+        if self.deep is not None:
+            self.deep.restore(state)
         self._last_dt, self._sorted, self.surface_is_current = float(state["dt"]), False, False
 
     def restore_surface(self) -> None:

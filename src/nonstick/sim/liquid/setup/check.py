@@ -21,6 +21,7 @@ from ..solids.solid import NAMES
 from ..sources.sources import Source
 from .requirements import (
     LONG_STEP,
+    check_band,
     check_bodies,
     check_edges,
     check_methods,
@@ -50,6 +51,7 @@ def check(scene: Scene) -> Findings:
     solids = Solids(scene, bodies)
     Bodies(scene, bodies, solids).check_start()
     check_edges(scene, solids.mode)
+    check_band(scene, solids.layers)
     setting = scene.model.particles
     rng = np.random.default_rng(setting.seed)
     count = 0

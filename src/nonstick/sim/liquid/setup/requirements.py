@@ -88,6 +88,15 @@ def check_bodies(scene: Scene) -> None:
         )
 
 
+def check_band(scene: Scene, layers: object) -> None:
+    """Raise an error for liquid without particles beside thin walls; `layers` are those of `Solids`."""
+    if scene.model.particles.band and layers is not None:
+        raise NonstickError(
+            f"{scene.where}: particles.band cannot be combined with walls thinner than two cells; set it to 0, or "
+            "raise domain.resolution"
+        )
+
+
 def require_liquid(scene: Scene) -> None:
     """Refuse a scene without liquid, unless some flows in or bodies alone are wanted."""
     model = scene.model

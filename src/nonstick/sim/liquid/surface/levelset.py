@@ -58,7 +58,7 @@ class LevelSet:
         """φ alone: a surface on the grid does not know the sides of thin walls."""
         return [self.phi]
 
-    def fill(self) -> None:
+    def fill(self, kept: Sequence[IndexBox] = ()) -> None:
         """φ and velocity of the liquids of the scene."""
         for index, spec in enumerate(self.scene.model.liquid):
             shape = region(self.scene, spec.shape, f"liquid.{index}.shape")

@@ -29,11 +29,16 @@ class ParticleSurface:
         dimension = self.solids.grid.dimension
         return RADIUS * flat_distance(dimension, spacing=self.per_cell ** (-1.0 / dimension) / RADIUS)
 
-    def outline(self, phi: np.ndarray, cloud: Cloud, solids: Any = None) -> np.ndarray:
-        """Write φ of the present particles among these solids, or all; returns the weight of each particle."""
+    def outline(
+        self, phi: np.ndarray, cloud: Cloud, solids: Any = None, filled: np.ndarray | None = None
+    ) -> np.ndarray:
+        """Write φ of the present particles among these solids, or all; returns the weight of each particle.
+
+        `filled` is the `start` of the cloud if cells without particles hold liquid too (`particles.deep`).
+        """
         solids = self.solids if solids is None else solids
         kind = np.empty(phi.shape, np.int8)
-        _surface_band(kind, cloud.start, solids.centre, solids.space, self.per_cell, True)
+        _surface_band(kind, cloud.start if filled is None else filled, solids.centre, solids.space, self.per_cell, True)
         weight = np.empty(cloud.n)
         _weigh(weight, cloud.start, solids.space, self.per_cell)
         _surface_particles(
