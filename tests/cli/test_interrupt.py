@@ -85,6 +85,12 @@ def test_signals_that_end_a_process_leave_nothing_half_written(tmp_path, way):
     assert interrupted(BUSY, getattr(signal, way))[0] == 1
 
 
+def test_one_of_many_ranks_is_ended_without_a_word(monkeypatch):
+    """When a rank is killed, mpiexec ends the others by SIGTERM, and says why."""
+    monkeypatch.setenv("OMPI_COMM_WORLD_SIZE", "2")
+    assert interrupted(BUSY, signal.SIGTERM) == (-signal.SIGTERM, "", "")
+
+
 def test_a_dropped_one_is_sent_again():
     code, _, err = interrupted(DROPPED)
     assert code == 1 and err == "nonstick: interrupted\n"

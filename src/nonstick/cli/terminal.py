@@ -28,6 +28,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 from ..errors import NonstickError
+from ..parallel.launch import ranks
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -253,14 +254,15 @@ def prompt_interrupt(patience: float = PATIENCE) -> Iterator[None]:
     """Serve Ctrl-C as usual; if that takes longer than `patience` seconds, leave the process.
 
     Signals that end a process (SIGTERM, SIGHUP) are served like Ctrl-C, unless somebody has said what they do: no file
-    stays behind half written.
+    stays behind half written. One of many ranks is ended without a word: who ends them all says why.
     """
     ours = signal.default_int_handler
     main = threading.current_thread() is threading.main_thread()
     if sys.platform == "win32" or not main or signal.getsignal(signal.SIGINT) is not ours:
         yield
         return
-    ending = [number for number in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(number) is signal.SIG_DFL]
+    ends = (signal.SIGTERM, signal.SIGHUP) if ranks() == 1 else ()
+    ending = [number for number in ends if signal.getsignal(number) is signal.SIG_DFL]
     served = threading.Event()
 
     came = threading.Event()
