@@ -174,7 +174,7 @@ class _PeakMemory:
             with open("/proc/self/clear_refs", "w", encoding="utf-8") as file:
                 file.write("5")  # resets VmHWM to VmRSS
             self._before = proc("/proc/self/status", "VmRSS:")
-        except (OSError, AttributeError):
+        except (OSError, AttributeError, TypeError):  # not Linux; Windows wants the name of a library
             return
 
     def bytes(self) -> int | None:
