@@ -69,54 +69,6 @@ def _eikonal(a, b, c):
     return x
 
 
-#: φ is that of a plane so near to the surface, in cells; farther away it is only known to be large
-STRAIGHT = 0.9
-
-
-@parallel
-def _continue_linearly(out, known, phi, grade, anyway):
-    """Continue φ by one layer into the cells whose `grade` is 0; `known` is the grade afterwards.
-
-    Each direction with two known cells a, b in a row, both nearer to the surface than STRAIGHT, gives 2a - b, and a
-    cell takes the mean of these. If there are none, it is deep if a and b are deep somewhere, and otherwise not known:
-    it keeps its φ, or takes the mean of its known neighbours if `anyway`.
-    """
-    nx, ny, nz = phi.shape
-    for plane in prange(nx):
-        i = np.int64(plane)
-        for j in range(ny):
-            for k in range(nz):
-                out[i, j, k], known[i, j, k] = phi[i, j, k], grade[i, j, k]
-                if grade[i, j, k] != 0:
-                    continue
-                total, lines, mean, count, deepest = 0.0, 0, 0.0, 0, 0.0
-                for way in range(6):
-                    step = 1 if way % 2 else -1
-                    di = step if way // 2 == 0 else 0
-                    dj = step if way // 2 == 1 else 0
-                    dk = step if way // 2 == 2 else 0
-                    a, b, c = i + di, j + dj, k + dk
-                    if a < 0 or b < 0 or c < 0 or a >= nx or b >= ny or c >= nz or grade[a, b, c] == 0:
-                        continue
-                    near = phi[a, b, c]
-                    mean += near
-                    count += 1
-                    a, b, c = a + di, b + dj, c + dk
-                    if a < 0 or b < 0 or c < 0 or a >= nx or b >= ny or c >= nz or grade[a, b, c] == 0:
-                        continue
-                    if max(abs(near), abs(phi[a, b, c])) < STRAIGHT:
-                        total += 2.0 * near - phi[a, b, c]
-                        lines += 1
-                    elif max(near, phi[a, b, c]) <= -STRAIGHT:
-                        deepest = min(deepest, near)
-                if lines > 0:
-                    out[i, j, k], known[i, j, k] = total / lines, 1
-                elif deepest < 0.0:
-                    out[i, j, k], known[i, j, k] = deepest, 1
-                elif anyway and count > 0:
-                    out[i, j, k], known[i, j, k] = mean / count, 1
-
-
 @merged
 def _liquid_around(phi, i, j, k):
     """True if one of the nine cells around (i, j, k) in its plane across the last axis has liquid."""

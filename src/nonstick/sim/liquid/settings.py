@@ -67,13 +67,6 @@ class SeedingSettings:
 
     #: least distance of a particle from a wall
     margin: float = 0.02
-    #: the first surface is settled in so many sweeps, by cells with their centres so near to it; share of what φ lacks
-    #: that a sweep moves, share of its last move that is added, and the farthest way
-    sweeps: int = 20
-    surface: float = 0.75
-    pull: float = 0.5
-    again: float = 0.6
-    farthest: float = 0.25
     #: particles that are less than this below the surface start on the lattice itself
     calm: float = 1.0
     #: share of a cell that must have room for particles to be filled by a source
@@ -110,6 +103,8 @@ class StepSettings:
     error: float = 1e-6
     #: strain of a step up to which its flow is resolved in time; what makes it second order is gone at twice this
     resolved: float = 0.125
+    #: most that the shape of carried liquid may weigh, over the mass of its particles
+    heaviest: float = 6.0
     #: layers of cells beyond the particles to which their viscosity is continued
     near: int = 3
 

@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 
 from ....discretise._moments import hat_fields
-from ....discretise._pressure import LIGHTEST, _cells_with_liquid
+from ....discretise._pressure import _cells_with_liquid
 from ....grid.faces import FaceField
-from ....grid.levelset import continue_linearly
+from ....grid.levelset import extend_into_solids
 from ..solids.on_grid import Solids
 from ._masses import _add_wall_folding, _add_weight, _folding
 
@@ -44,19 +44,17 @@ class Masses:
         """For φ in cells; the inertia is changed in place, and without particles the liquid has that of its shape.
 
         φ is that of liquid and its mirror image in solids, as far as cells are cut. The shape of the liquid in these
-        cells depends on φ one cell deeper, where it goes on linearly.
+        cells depends on φ one cell deeper, where it is that of the neighbours.
         """
         deep = solids.centre < -1.0
         if deep.any():
-            phi = continue_linearly(np.where(deep, 1.0, phi), deep, anyway=True)
+            phi = extend_into_solids(np.where(deep, 1.0, phi), deep)
         fraction, hat = hat_fields(solids.grid.drop(phi))
         if inertia is None:
             inertia = hat * solids.open
         elif (solids.centre < 1.0).any():
             inertia *= solids.open
             inertia /= solids.room_of_faces()
-        for axis, mass in inertia.each():  # all solves must move the same mass that `add_gravity` weighs
-            np.maximum(mass, LIGHTEST * solids.open[axis], out=mass, where=hat[axis] > 0.0)
         return cls(phi, fraction, hat, inertia)
 
     @classmethod
@@ -88,12 +86,11 @@ def add_gravity(
     solids: Solids,
 ) -> None:  # fmt: skip
     """Let gravity act for `kick` seconds, in place; `pressure` is that of the last step."""
-    liquid = masses.filled(solids) if masses.held is None else masses.held
     for axis, u in velocity.each():
         if gravity[axis]:
             push, head = kick * gravity[axis], rho * solids.grid.dx * gravity[axis]
             own = masses.hat[axis], solids.open[axis], masses.inertia[axis]
-            _add_weight(u, push, pressure, masses.fraction, liquid, *own, head, axis)
+            _add_weight(u, push, pressure, masses.fraction, *own, head, axis)
 
 
 def folding(velocity: FaceField, phi: np.ndarray, solids: Any, dt: float) -> np.ndarray:

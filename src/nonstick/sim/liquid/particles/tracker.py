@@ -34,7 +34,6 @@ from ..tracking import Added, GridVelocity, StepFields
 from ._particles import _move, _part_pairs, _scatter_velocity
 from .deep import DeepLiquid, check_deep
 from .seeding import first_gradient, first_velocity, region, seed_slabs, varies
-from .settling import Settling
 from .spacing import displacement
 from .storage import Cloud
 
@@ -119,9 +118,7 @@ class Particles:
             self._fill_with(index, *self._born(pieces))
         if self.deep is not None:
             self._start_deep(self.deep)
-            self._sort()
-        else:
-            self._settle(self._shapes())
+        self._sort()
         # the number of particles is that of the volume they fill; the level set is off by a few hundredths of a cell
         self.ledger.initial = self.cloud.born * self.worth
         self._outline(None, False)
@@ -177,28 +174,6 @@ class Particles:
                 values = first_velocity(spec, model.domain.size, [p[mine] for p in points])[axis - first]
                 deep.set_velocity(axis, faces[mine], values)
                 left[mine] = False
-
-    def _settle(self, shapes: Sequence[Shape]) -> None:
-        """Move the particles at the surface until φ is the distance to the shapes they fill; leaves them sorted."""
-        cloud, partition = self.cloud, self.partition
-        layers = [Settling(shapes, view, self.solids) for view in self._layers_of_solids()] if shapes else []
-        self._sort()
-        if not partition.comm.any(any(layer.any for layer in layers)):
-            return
-        for _ in range(SEEDING.sweeps):
-            self._find_phi()
-            partition.release(cloud)
-            for c, (layer, phi) in enumerate(zip(layers, self.phis)):
-                if cloud.side is None:
-                    layer.pull(cloud, phi)
-                    continue
-                mine = cloud.side == c
-                one = cloud.part(mine)
-                layer.pull(one, phi)
-                cloud.x[:, mine], cloud.vel[:, mine], cloud.aff[:, mine] = one.x, one.vel, one.aff
-            partition.migrate(cloud)
-            self._sorted = False
-            self._sort()
 
     def _seeds(self, shape: Shape, rng: np.random.Generator) -> Iterator[np.ndarray]:
         """Positions that fill a shape; beside thin walls those of each layer on its own side.
