@@ -53,7 +53,7 @@ guarded(work)
 def interrupted(code: str, way: int = signal.SIGINT) -> tuple[int, str, str]:
     process = subprocess.Popen(
         [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # ignored by jobs in the background
+        preexec_fn=lambda: [signal.signal(one, signal.SIG_DFL) for one in (signal.SIGINT, way)],  # jobs may ignore them
     )  # fmt: skip
     assert process.stdout is not None and process.stdout.readline() == "ready\n"
     threading.Event().wait(0.5)

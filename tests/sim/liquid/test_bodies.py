@@ -151,11 +151,13 @@ def test_bodies_in_both_kinds_of_pictures():
     n = 20
     from nonstick.grid.shapes import Ball
 
-    image = flat.draw({}, np.full((n + 1, n + 1), 9.0), 0.05, 100, 100, bodies=[Ball((0.5, 0.5), 0.2)]).astype(int)
+    nodes, ball = np.full((n + 1, n + 1), 9.0), Ball((0.5, 0.5), 0.2)
+    image = flat.draw({}, nodes, 0.05, (100, 100), flat.Paint(), bodies=[ball]).astype(int)
     assert (image[45:55, 45:55, 0] - image[45:55, 45:55, 2] > 90).all() and abs(image[5, 5, 0] - image[5, 5, 2]) < 20
-    ball = [Ball((0.5, 0.5, 0.5), 0.2)]
+    inside = [Ball((0.5, 0.5, 0.5), 0.2)]
     walls = Scenery.of_nodes(np.full((n + 1,) * 3, 9.0), 0.05)
-    image = space.Studio(80, 80).draw(np.full((n,) * 3, 9.0), walls, 0.05, Viewpoint(0.0, 0.0), bodies=ball).astype(int)
+    view = Viewpoint(0.0, 0.0)
+    image = space.Studio(80, 80).draw(np.full((n,) * 3, 9.0), walls, 0.05, view, bodies=inside).astype(int)
     assert (image[36:44, 36:44, 0] - image[36:44, 36:44, 2] > 50).all()
 
 
