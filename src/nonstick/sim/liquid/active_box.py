@@ -29,7 +29,7 @@ def active_box(parts: Iterable[IndexBox], margin: int, domain: Sequence[int]) ->
     --------
     >>> active_box([IndexBox((40, 21), (50, 30))], 6, (200, 100))
     IndexBox(low=(32, 8), high=(56, 40))
-    >>> active_box([IndexBox((40, 21), (190, 90))], 6, (200, 100))
+    >>> active_box([IndexBox((40, 21), (190, 95))], 6, (200, 100))
     IndexBox(low=(0, 0), high=(200, 100))
     """
     whole = IndexBox.whole(domain)
