@@ -5,7 +5,7 @@ import pytest
 from scipy.ndimage import map_coordinates, maximum_filter
 
 from nonstick.files.formats import _cubes, _walls, obj
-from nonstick.files.formats.cells import _means, _spread, at_points
+from nonstick.files.formats.cells import _means, at_points
 from nonstick.files.formats.mesh import TriangleMesh, of_level_set
 
 
@@ -106,20 +106,6 @@ def test_velocity_of_cells(shape):
         np.add.at(twin[axis], where, v[:, axis])
     np.testing.assert_array_equal(count, number)
     np.testing.assert_allclose(out, twin / np.maximum(number, 1), atol=1e-5)
-
-
-@pytest.mark.parametrize("shape", [(6, 7, 8), (1, 9, 8)], ids=["3D", "2D"])
-def test_velocity_spreads_by_a_layer(shape):
-    rng = np.random.default_rng(0)
-    known = rng.random(shape) < 0.1
-    out = rng.normal(size=(3, *shape)).astype(np.float32) * known
-    wider = maximum_filter(known, 3, mode="constant")
-    twin = out.copy()
-    for at in np.argwhere(wider & ~known):
-        box = tuple(slice(max(a - 1, 0), a + 2) for a in at)
-        twin[(slice(None), *at)] = [field[box][known[box]].mean() for field in out]
-    _spread(out, known.view(np.uint8), wider.view(np.uint8))
-    np.testing.assert_allclose(out, twin, atol=1e-6)
 
 
 @pytest.mark.parametrize("d", [2, 3])

@@ -1,14 +1,14 @@
 """Fields over cells: masks made wider, velocity from particles, and values at any point.
 
-A cell takes the mean velocity of its particles. Cells without particles take the mean of the neighbours that have a
-velocity, layer by layer, because a surface lies up to half a cell outside the particles, and programs that blur or move
-things look a little further.
+A cell takes the mean velocity of its particles. Beyond them it is extrapolated, as in the simulation, because a surface
+lies up to half a cell outside the particles, and programs that blur or move things look a little further.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from ...grid._extrapolate import _extrapolate
 from ...kernels import parallel, prange, serial
 from ...kernels._interpolate import _sample
 from .frame import Frame, in_space
@@ -47,11 +47,10 @@ def on_cells(frame: Frame, values: np.ndarray | None = None) -> np.ndarray:
     field, count = np.zeros((3, *frame.grid.three), np.float32), np.zeros(frame.grid.three, np.int32)
     if x is not None and v is not None and len(x):
         _means(field, count, _lift(x), in_space(v), np.float32(1.0 / frame.dx))
-        known = (count > 0).view(np.uint8)
-        for _ in range(LAYERS):
-            wider = widen(known, 1)
-            _spread(field[:components], known, wider)
-            known = wider
+        for part in field[:components]:
+            continued = part.astype(float)
+            _extrapolate(continued, (count > 0).view(np.int8), np.empty(count.size, np.int32), LAYERS)
+            part[:] = continued
     return field[:components].reshape(components, *frame.grid.shape)
 
 
@@ -108,32 +107,6 @@ def _means(out, count, x, v, scale):
         if counts[q] > 1:
             for axis in range(3):
                 flat[axis, q] /= counts[q]
-
-
-@parallel
-def _spread(out, known, wider):
-    """One more layer: cells in `wider` that are not known become the mean of their known neighbours (26 of them)."""
-    d, nx, ny, nz = out.shape
-    flat, there, asked = out.reshape(d, -1), known.reshape(-1), wider.reshape(-1)
-    for i in prange(nx):
-        total = np.empty(d, np.float32)
-        for j in range(ny):
-            for k in range(nz):
-                own = (i * ny + j) * nz + k
-                if there[own] or not asked[own]:
-                    continue
-                count = 0
-                total[:] = 0.0
-                for a in range(max(i - 1, 0), min(i + 2, nx)):
-                    for b in range(max(j - 1, 0), min(j + 2, ny)):
-                        line = (a * ny + b) * nz
-                        for q in range(line + max(k - 1, 0), line + min(k + 2, nz)):
-                            if there[q]:
-                                count += 1
-                                for axis in range(d):
-                                    total[axis] += flat[axis, q]
-                for axis in range(d):
-                    flat[axis, own] = total[axis] / count
 
 
 @parallel

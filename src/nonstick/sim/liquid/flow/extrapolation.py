@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from ....grid._extrapolate import _extrapolate
 from ....grid.faces import FaceField, at_faces
-from ._extrapolate import _extrapolate, _keep_known
-from ._into_solids import _constrain, _continue_into_solids, _keep_closed, _put, _put_found
+from ._into_solids import _constrain, _continue_into_solids, _keep_closed, _keep_known, _put, _put_found
 
 
 @dataclass

@@ -24,6 +24,7 @@ from ....discretise.stokes import StokesProblem, StokesSolution
 from ....discretise.viscosity import ViscosityProblem, ViscositySolution
 from ....discretise.viscosity_bodies import BodyViscositySolution, ViscosityWithBodies, ViscousBody
 from ....discretise.viscosity_fields import edge_volumes, liquid_volumes, window_of_liquid
+from ....grid._extrapolate import _extrapolate
 from ....grid.faces import FaceField, at_faces, ends, lower, upper
 from ....grid.mac import Grid
 from ....grid.masks import cut_cells
@@ -32,7 +33,6 @@ from ..particles._particles import _normalise, _scatter_value
 from ..particles.storage import Cloud
 from ..settings import STEP
 from ..solids.on_grid import Solids
-from ._extrapolate import _extrapolate
 from .extrapolation import LiquidFaces
 from .masses import Masses
 from .thin_walls import ThinWalls

@@ -1,42 +1,8 @@
-"""Which faces have a velocity, and the extrapolation of values beyond them, layer by layer."""
+"""The extrapolation of values beyond where they are known, layer by layer."""
 
 import numpy as np
 
-from ....kernels import merged, parallel, prange
-from ..settings import SOLIDS
-
-SLIVER = SOLIDS.sliver
-
-
-@merged
-def _borders_liquid(phi, i, j, k, axis):
-    """Whether face (i, j, k) of an axis borders a liquid cell."""
-    cx, cy, cz = phi.shape
-    a = phi[max(i - (axis == 0), 0), max(j - (axis == 1), 0), max(k - (axis == 2), 0)]
-    b = phi[min(i, cx - 1), min(j, cy - 1), min(k, cz - 1)]
-    return a < 0.0 or b < 0.0
-
-
-@parallel
-def _keep_known(largest, known, u, open_share, mass, phi, axis):
-    """Faces are known if they are open, and border a liquid cell or have particles near; u becomes 0 on others.
-
-    Faces that are closed or almost closed (open share up to SLIVER) are always unknown: the pressure may drive a fast
-    but thin jet through them. largest[r] = max|u| of the known ones along row r of the last axis.
-    """
-    nx, ny, nz = u.shape
-    for plane in prange(nx):
-        i = np.int64(plane)
-        for j in range(ny):
-            best = 0.0
-            for k in range(nz):
-                good = mass[i, j, k] > 1e-9 or _borders_liquid(phi, i, j, k, axis)
-                good = good and open_share[i, j, k] > SLIVER
-                known[i, j, k] = good
-                value = u[i, j, k] if good else 0.0
-                u[i, j, k] = value
-                best = max(best, abs(value))
-            largest[i * ny + j] = best
+from ..kernels import parallel, prange
 
 
 def _extrapolate(u, known, queue, layers):
