@@ -15,7 +15,7 @@ NAME = "lai-table1"
 
 def runner(solves=(), rows=(), **more):
     """What a runner of a table holds; a solve is (size, method, row, trace)."""
-    part = Part(NAME, scene="s", last_case=f"{NAME} gain", frames=3)
+    part = Part(NAME, scene="s", frames=3)
     return SimpleNamespace(
         solves=[Solve(part, *of) for of in solves], rows=list(rows), parts=[part], table=SimpleNamespace(name=NAME),
         plan=SimpleNamespace(frames=3, rtol=1e-6, samples=None, sizes=(8,)), **more,

@@ -120,12 +120,6 @@ def test_price_of_bounds(table):
     pairs_of = tables.tables()["andersen-table1"].parts[0].pairs
     ours, paper, drawn = table("andersen-table1", (16, 24), frames=1)
     assert not any(row.missed for row in ours)
-    kernels = [row for row in ours if row.case.endswith("array library ÷ compiled kernels")]
-    for n in (16, 24):  # the same steps, whoever multiplies: sums in another order may cost an iteration or two
-        for name in ("CG", "minimum-map Newton"):
-            compiled, arrays = (row for row in kernels if row.n == n and row.method.startswith(name))
-            assert arrays.iterations == pytest.approx(compiled.iterations, rel=0.1, abs=3)
-            assert arrays.outer_iterations == compiled.outer_iterations and arrays.converged == compiled.converged
     alone, _, drawn_3d = table("andersen-table1", (24,), only=("3D",), frames=2, change=IN_3D)
     assert [(row.n, row.method) for row in alone] == [(12, "newton+paper"), (12, "newton")]
     assert {row.case for row in alone} == {"andersen-table1 3D"} and drawn_3d == ["bench-andersen-table1-figure8.png"]
@@ -139,9 +133,7 @@ def test_price_of_bounds(table):
         linear, lcp = (next(r for r in solves if r.n == row.n and r.method == m) for m in pairs_of[row.method])
         assert row.extra["LCP slower by %"] == pytest.approx(100 * (lcp.cpu_seconds / linear.cpu_seconds - 1), abs=0.1)
     assert {row.n: row.extra["LCP slower by %"] for row in paper} == {64: 15, 128: 25, 256: 15, 512: 16, 1024: 5}
-    assert drawn == [
-        f"bench-andersen-table1{what}.png" for what in ("-16-figure11", "-24-figure11", "", "-figure9", "-figure10")
-    ]
+    assert drawn == [f"bench-andersen-table1{what}.png" for what in ("-16-figure11", "-24-figure11", "", "-figure10")]
 
 
 @pytest.mark.slow

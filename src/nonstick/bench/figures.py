@@ -285,29 +285,16 @@ def phases(run: Runner, of: Of, n: int) -> Chart:
     return Chart(panels, SIZE, "seconds per step", share=True, sizes=_sizes(run, of), scales=LOG_BOTH)
 
 
-def by_size(run: Runner, of: Of, n: int, what: str = "seconds", found: Of | None = None) -> Chart:
-    """Seconds, or what else was found, against the size (Lai, figure 5.11)."""
+def by_size(run: Runner, of: Of, n: int) -> Chart:
+    """Seconds against the size (Lai, figure 5.11)."""
     seconds = _by_size(run.rows, run.table.name, "seconds")
-    values = {name: seconds.get(method, {}) for name, method in of["curves"].items()} if found is None else found
-    curves = {name: by for name, by in values.items() if by}
+    curves = {name: seconds[method] for name, method in of["curves"].items() if method in seconds}
     marks = [
         _line(by, by.values(), ls=style, marker=marker, label=name)
         for style, marker, (name, by) in zip(cycle(STYLES), cycle("os^v"), curves.items())
     ]
     sizes = {n for by in curves.values() for n in by}
-    return Chart({of["title"]: marks}, SIZE, what, sizes=sizes, scales=LOG_BOTH)
-
-
-def gains(run: Runner, of: Of, n: int) -> Chart:
-    """How much faster compiled kernels are than an array library (Andersen, figure 9)."""
-    case = run.parts[0].last_case
-    seconds = _by_size(run.rows, case, "seconds")
-    gains = {
-        name: {n: arrays / seconds[name][n] for n, arrays in seconds[f"{name}, arrays"].items() if seconds[name].get(n)}
-        for name in seconds
-        if f"{name}, arrays" in seconds
-    }
-    return by_size(run, of, n, case.removeprefix(run.table.name).strip(), gains)
+    return Chart({of["title"]: marks}, SIZE, "seconds", sizes=sizes, scales=LOG_BOTH)
 
 
 def convergence(

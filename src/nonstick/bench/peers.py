@@ -22,7 +22,7 @@ import signal
 import subprocess
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
 from typing import Any, ClassVar
@@ -30,14 +30,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from .. import cases
-from ..arrays.krylov import conjugate_gradients, on_rows
 from ..core.optional import missing
 from ..errors import NonstickError
 from ..mpi import petsc_driver
 from ..parallel.launch import petsc_home
 from ..problem.box import BoxProblem
-from ..solvers.andersen.minimum_map import MinimumMap
-from ..solvers.andersen.newton import MinMapNewton, minimum_map_newton
 from ..solvers.base import Method
 from .measure import measure, sweep, warm_up
 from .registry import Plan, benchmark
@@ -168,56 +165,6 @@ class OSQP(Method):
         result = solver.solve(raise_error=False)
         monitor.iterations = monitor.outer_iterations = int(result.info.iter)
         np.clip(result.x * size / root, problem.box.lower, problem.box.upper, out=start.x)
-
-
-# -- Andersen's solvers in the operations of an array library, without our kernels ---------------------------------
-#
-# The paper writes them once in a high-level library and runs them on a CPU and on a GPU (its figure 9). Here they are
-# written against the array API: on NumPy arrays with a SciPy matrix they are the reference for compiled kernels. They
-# do the same iterations as `CG()` and `newton+paper`, up to the order of sums.
-
-
-def _cg(matrix: Any, most: int) -> Any:
-    return on_rows(conjugate_gradients, matrix.__matmul__, lambda r: r, lambda: most, 1)
-
-
-@dataclass(frozen=True)
-class NumPyCG(Method):
-    """Conjugate gradients on A x = b, no preconditioner."""
-
-    maxiter: int = 10_000
-    linear: ClassVar[bool] = True
-
-    def solve(self, problem, start, monitor):
-        matrix, ones = problem.A.matrix(), np.ones(problem.n)
-        subsolve = _cg(matrix, monitor.limit(self.maxiter))
-        start.x[:], monitor.iterations = subsolve(ones > 0, problem.b, 0.9 * monitor.tolerance * problem.scale)
-        monitor.outer_iterations = 1
-        monitor.check(start.x)
-
-
-@dataclass(frozen=True)
-class NumPyNewton(Method):
-    """Minimum-map Newton with the parameters of `method` over conjugate gradients without a preconditioner."""
-
-    method: MinMapNewton = field(default_factory=MinMapNewton.paper)
-
-    def solve(self, problem, start, monitor):
-        matrix, ones, box, of = problem.A.matrix(), np.ones(problem.n), problem.box, self.method
-
-        def check(x, g, outcome):
-            monitor.iterations = outcome.inner_iterations + outcome.line_search_steps
-            monitor.outer_iterations = outcome.newton_steps
-            return monitor.check(x, g)
-
-        how = replace(of, maxiter=min(of.maxiter, monitor.limit(of.maxiter)))
-        d = problem.A.diagonal if of.scaled else ones
-        H_of = MinimumMap(matrix.__matmul__, problem.b, box.lower, box.upper, d, of.clamp_ties)
-        stop = {"check": check, "rtol": lambda: monitor.tolerance}
-        outcome = minimum_map_newton(H_of, start.x, subsolve=_cg(matrix, of.inner_maxiter), how=how, **stop)
-        start.x[:] = outcome.x
-        if not monitor.status and outcome.status not in ("converged", "maxiter"):
-            monitor.stop("stagnated")
 
 
 # -- PETSc: SNESVI, TAO and linear CG, on one and on two ranks ------------------------------------------------------

@@ -26,7 +26,7 @@ from ..scenes.scene import Scene
 from ..sim.liquid.simulation import Simulation
 from ..solvers.base import Method
 from ..solvers.linear import LinearSolve
-from . import peers, problems, tables
+from . import problems, tables
 from .figures import draw, mean_of, volume_change
 from .measure import measure, sweep, warm_up
 from .registry import Benchmark, Plan, benchmark
@@ -41,7 +41,7 @@ class _Names(dict):
     """The names in the expression of a method."""
 
     def __missing__(self, name: str) -> Any:
-        return next(getattr(m, name) for m in (inverse, solvers, compositions, peers) if hasattr(m, name))
+        return next(getattr(m, name) for m in (inverse, solvers, compositions) if hasattr(m, name))
 
 
 def compose(text: str, part: Part) -> str | Method:
@@ -89,10 +89,10 @@ class Runner:
         for figure in self.table.figures:
             draw(self, figure)
 
-    def methods(self, part: Part, n: int, of: Mapping[str, Any] | None = None) -> Iterator[tuple[str, Any, Plan]]:
+    def methods(self, part: Part, n: int) -> Iterator[tuple[str, Any, Plan]]:
         """Label, method and plan of every solve of one problem."""
         plan = replace(self.plan, rtol=min(self.plan.rtol, part.rtol))
-        for label, given in (part.compositions if of is None else of).items():
+        for label, given in part.compositions.items():
             composed = Composed(given) if isinstance(given, str) else Composed(**given)
             if not composed.largest or n == max(part.sizes(plan.sizes)):
                 own = plan if composed.rtol is None else replace(plan, rtol=composed.rtol)
@@ -162,10 +162,6 @@ class Runner:
             yield from self._averages(n, group, f"stopped in frame {frame} of {frames}")
             raise
         yield from self._averages(n, group)
-        for label, method, own in self.methods(first, n, first.last) if first.last else ():
-            row = measure(first.last_case, n, method, snapshot.build, own, label)
-            row.must_converge = False  # no preconditioner, and the stopping tests of the paper
-            yield row
 
     def _solves_of(self, part: Part, n: int, snapshot) -> Iterator[Row]:
         """One problem by every method."""

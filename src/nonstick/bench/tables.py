@@ -84,9 +84,6 @@ class Part:
     columns: str = ""
     #: label → the linear and the LCP method that are compared
     pairs: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    #: methods that solve the last problem of the run too, and the case of these rows
-    last: Mapping[str, Any] = field(default_factory=dict)
-    last_case: str = ""
 
     def sizes(self, sizes: Sequence[int]) -> list[int]:
         chosen = {"": sizes, "largest": (max(sizes),), "smallest": (min(sizes),)}[self.once]
@@ -153,11 +150,9 @@ def _table(name: str, content: Mapping[str, Any], shared: Mapping[str, Any]) -> 
 
     def part(title: str, special: Mapping[str, Any]) -> Part:
         of = {**keys, **special}
-        for key in ("compositions", "last"):
-            if isinstance(of.get(key), str):
-                of[key] = shared[of[key]]
-        for key in {"case", "last_case"} & of.keys() | {"case"}:
-            of[key] = of.get(key, Part.case).format(table=name, part=title).strip()
+        if isinstance(of.get("compositions"), str):
+            of["compositions"] = shared[of["compositions"]]
+        of["case"] = of.get("case", Part.case).format(table=name, part=title).strip()
         return Part(name, title, **of)
 
     return Table(name=name, parts=tuple(part(title, special) for title, special in parts.items()), **own)

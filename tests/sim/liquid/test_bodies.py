@@ -19,7 +19,6 @@ from nonstick.sim.liquid.preview import Painter
 from nonstick.sim.liquid.setup.check import check
 from nonstick.sim.liquid.solids.bodies import make
 from nonstick.sim.run.loop import resume, run
-from nonstick.validation.cases.bodies import story
 
 POOL = """
 [domain]
@@ -213,12 +212,6 @@ def test_a_body_pressed_by_a_moving_solid_ends_a_run_with_a_sentence(tmp_path):
     assert json.loads((tmp_path / "out" / "meta.json").read_text())["status"] == "failed"
     for file in (tmp_path / "out" / "frames").glob("*.npz"):
         assert all(np.isfinite(v).all() for v in np.load(file).values() if v.dtype.kind == "f")
-
-
-def test_validation_tells_what_happened(pool):
-    told = story(pool)
-    assert told["frames"] == 6 and [b["name"] for b in told["bodies"]] == ["crate", "paddle"]
-    assert told["bodies"][0]["floor at frame"] is None and told["deep share"] == 0.0 and told["volume"] < 0.02
 
 
 def test_walls_are_laid_out_again_only_where_one_has_moved():

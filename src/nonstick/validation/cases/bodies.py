@@ -2,23 +2,14 @@
 
 from __future__ import annotations
 
-import tempfile
-from pathlib import Path
-from typing import Any
-
 import numpy as np
 
-from ...bodies import rotation
 from ...discretise.coupling import Body
 from ...discretise.pressure import PressureProblem
 from ...files.formats.mesh import of_body
-from ...files.rundir import RunDirectory
 from ...grid.mac import Grid
 from ...grid.shapes import Box
-from ...scenes.scene import Scene
 from ...sim.liquid.simulation import Simulation
-from ...sim.liquid.solids.bodies import make
-from ...sim.run.loop import run
 from ..library import surface
 
 
@@ -33,49 +24,22 @@ def water_level(simulation: Simulation) -> float:
 # -- bodies dropped into a pool -----------------------------------------------------------------------
 
 
-def story(path: str | Path) -> dict[str, Any]:
-    """Per body: density, frame of the first touch of the floor, height it rose to after it; then leaks and volume."""
-    opened = RunDirectory.open(path)
-    scene = Scene.load(opened.path / "scene.toml")
-    scene.folder = Path(opened.meta().get("folder", "."))
-    bodies = make(scene)
-    skins = [of_body(b.shape, b.origin).vertices[:, : b.d] for b in bodies]
-    told: list[dict[str, Any]] = [
-        {"name": b.name, "density": b.density, "floor at frame": None, "rose to": 0.0} for b in bodies
-    ]
-    deepest, deep, count = 0.0, 0, 0
-    for frame in opened.frames():
-        data = opened.read_frame(frame)
-        x = data.get("position", np.empty((0, scene.dimension))).astype(float)
-        count += len(x)
-        for k, (body, own) in enumerate(zip(bodies, told)):
-            body.centre, body.orientation = data["body_centre"][k], data["body_orientation"][k]
-            low = float((rotation.matrix(body.orientation) @ skins[k].T)[1].min() + body.centre[1])
-            # a bounce falls between frames: near the floor and already on the way up counts as well
-            near_floor = (2.5 if data["body_velocity"][k, 1] > 0.1 else 0.5) * scene.dx
-            if own["floor at frame"] is None and low < near_floor:
-                own |= {"floor at frame": int(frame), "rose to": low}
-            elif own["floor at frame"] is not None:
-                own["rose to"] = max(own["rose to"], low)
-            a, b = body.box()
-            near = x[((x > a) & (x < b)).all(axis=1)]
-            if len(near):
-                phi = np.asarray(body.phi(*near.T)) / scene.dx
-                deepest, deep = min(deepest, float(phi.min())), deep + int((phi < -0.5).sum())
-    drift = max((abs(float(r["volume_error"])) for r in opened.rows()), default=0.0)
-    leaks = {"deepest": -deepest, "deep share": deep / max(count, 1)}
-    return {"frames": opened.frames()[-1], "bodies": told, **leaks, "volume": drift}
+def skins(simulation: Simulation) -> list[np.ndarray]:
+    """Points on the surface of each body, about its centre."""
+    return [of_body(b.shape, b.origin).vertices[:, : b.d] for b in simulation.bodies]
 
 
-def drop(scene: Scene) -> dict[str, float]:
-    """Whether bodies reach the floor in the order of their density; liquid in bodies; drift of the volume."""
-    with tempfile.TemporaryDirectory() as folder:
-        run(scene, Path(folder) / "run")
-        told = story(Path(folder) / "run")
-    order = sorted(told["bodies"], key=lambda b: -b["density"])
-    landed = [np.inf if b["floor at frame"] is None else b["floor at frame"] for b in order]
-    first = float(landed[0] == min(landed) < np.inf)
-    return {"first": first, "leaked": told["deep share"], "volume": told["volume"]}
+def landed(simulation: Simulation, skins: list[np.ndarray]) -> list[bool]:
+    """Which bodies touch the floor; a bounce falls between frames, so near it and on the way up counts as well."""
+    low = [(b.rotation @ skin.T)[1].min() + b.centre[1] for b, skin in zip(simulation.bodies, skins)]
+    near = [2.5 if b.velocity[1] > 0.1 else 0.5 for b in simulation.bodies]
+    return [bool(y < cells * simulation.scene.dx) for y, cells in zip(low, near)]
+
+
+def buried(simulation: Simulation) -> int:
+    """How many particles are more than half a cell inside a body."""
+    x, dx = simulation.particles.position, simulation.scene.dx
+    return sum(int((np.asarray(b.phi(*x.T)) < -0.5 * dx).sum()) for b in simulation.bodies)
 
 
 def peaked(speeds: list[float], pause: int, gain: float) -> bool:
