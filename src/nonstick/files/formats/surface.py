@@ -43,23 +43,19 @@ PAD = 3
 class ExportSettings:
     """How the surface is made from particles; lengths are in cells."""
 
-    #: passes of the filter per refinement
-    passes: int = 1
     #: φ reaches at most this far from a particle, in distances between particles
     largest: float = 1.5
     #: by how much the balls of single particles are larger, times the square of the refinement
     drop: float = 0.56
     #: largest shift of the level set that brings the volume to the ledger's
     shift: float = 0.3
-    #: steps of φ in which samples near the surface are counted, to find that shift
-    levels: int = 1024
-    #: how far behind walls a mesh is cut, in samples
-    behind: float = 1.0
     #: cells from which on pages and pictures have one sample a cell and axis, and below two
     fine: int = 60**3
 
 
 SETTINGS = ExportSettings()
+#: steps of φ in which samples near the surface are counted, to find the shift that brings the volume
+LEVELS = 1024
 
 
 def liquid_mesh(shot: Shot, frame: Frame, kind: Kind = "particles", refine: int = 2) -> TriangleMesh:
@@ -88,7 +84,7 @@ def liquid_mesh(shot: Shot, frame: Frame, kind: Kind = "particles", refine: int 
     else:
         h, d = frame.dx / refine, frame.dimension
         phi, solid, first = _distances(shot, frame, kind, refine)
-        behind, close = np.float32(SETTINGS.behind / refine), np.float32(0.5 / refine)
+        behind, close = np.float32(1.0 / refine), np.float32(0.5 / refine)  # one sample, and half of one
         _walls._cut_behind(lifted(phi), lifted(solid), behind, close)
         corner = [(n + 0.5) * h for n in first]
         # in samples, so that walls are met before anything is rounded
@@ -244,7 +240,7 @@ def _from_particles(shot: Shot, frame: Frame, refine: int) -> tuple[np.ndarray, 
     # The filter would make drops and films smaller, so only the bulk is smoothed. Far from the band φ is constant.
     bulk = widen(core, 1)
     here = bulk & widen(band, 1)
-    _surface._smooth(phi, here, margin, refine, PAD, SETTINGS.passes * refine)
+    _surface._smooth(phi, here, margin, refine, PAD, refine)
     # Volume is held by shifting the bulk; drops and films have theirs.
     held = frame.count + per_cell * frame.deep.size
     share = float(own[bulk[inner] != 0].sum()) / held
@@ -316,10 +312,10 @@ def _shift(
 
     In `plain` cells φ is as low as it can be.
     """
-    span, steps = _span(refine), np.zeros((len(bulk), 1 + SETTINGS.levels))
+    span, steps = _span(refine), np.zeros((len(bulk), 1 + LEVELS))
     _surface._room_by_level(steps, phi, solid, bulk, plain, margin, refine, PAD, np.float32(span))
     deep, *room = steps.sum(axis=0)
-    level = span * ((2.0 * np.arange(SETTINGS.levels) + 1.0) / SETTINGS.levels - 1.0)
+    level = span * ((2.0 * np.arange(LEVELS) + 1.0) / LEVELS - 1.0)
     low, high = -SETTINGS.shift, SETTINGS.shift
     for _ in range(12):
         middle = 0.5 * (low + high)
