@@ -23,6 +23,7 @@ from .problem.batch import columns
 from .problem.box import BoxProblem
 from .problem.given import Given, Modes
 from .problem.solution import Solution
+from .solvers.again import Again
 from .solvers.base import Method
 from .solvers.keeping import keeping
 
@@ -86,6 +87,8 @@ class Solver(Shown):
         self.warm = warm
         #: the last solution in the order of the operator
         self._last: Solution | None = None
+        #: the way of a sequence, once a solve has met no difficulty
+        self._again: Again | None = None
         self._given = Given(A, cells, diagonal, modes=Modes.of(near_null, nodes, block))
         self._lock = threading.RLock()
         self._busy = False
@@ -97,6 +100,7 @@ class Solver(Shown):
         self._recipe, self._method = method, keeping(method, self._alike)
         #: what the method selects for this matrix, once it has
         self._chosen: Method | None = None
+        self._again = None
         self._coarsened = self._given
 
     def facts(self) -> dict[str, object]:
@@ -158,6 +162,12 @@ class Solver(Shown):
         >>> solver.solve([1.0, -3.0], lower=-1.0).x.round(6)
         array([ 0., -1.])
         """
+        if self._again is not None and bounds is None and x0 is None and active is None and options is None:
+            with self._alone():
+                solution = self._again.solve(b, lower, upper, stopping)
+                if solution is not None:
+                    self._last = solution
+                    return solution
         stop = read_options(options, stopping)
         with self._alone():
             run, given = Run(self._method, self.name, stop, time.perf_counter(), self._chosen), self._given
@@ -172,6 +182,7 @@ class Solver(Shown):
                 run = replace(run, chosen=self._chosen)
             inner = run.solve(problem, x0, active, given.back)
             self._last = inner if np.isfinite(inner.x).all() else None
+            self._again = self._sequence(inner)
             return in_words_of_a_minimum(given.solution(inner))
 
     def update(self, values: Any) -> None:
@@ -200,14 +211,23 @@ class Solver(Shown):
         with self._alone():
             self._given = self._given.updated(values)
             self._alike.add(self._given.operator)
-            self._chosen = None
+            self._chosen = self._again = None
             if self._coarsened.drift(self._given) > DRIFT:
                 self._keep(self._recipe)
 
     def forget(self) -> None:
         """Forget the last solution: the next solve starts from zero unless it gets an `x0`."""
         with self._alone():
-            self._last = None
+            self._last = self._again = None
+
+    def _sequence(self, last: Solution) -> Again | None:
+        """The way of a sequence that follows a solution, if it met no difficulty and the method has such a way."""
+        assert self._chosen is not None
+        remarks = ";" in last.message + last.path
+        if not self.warm or remarks or self._given.order is not None or last.status != "converged":
+            return None
+        quick = self._chosen.quick_solves(self.A)
+        return None if quick is None else Again(quick, last)
 
     def _start(self, problem: BoxProblem) -> tuple[np.ndarray | None, np.ndarray | None]:
         """The last solution and its active set, if they are a better start than zero."""

@@ -9,7 +9,7 @@ import nonstick
 from nonstick.operators.csr import CSROperator
 from nonstick.solvers import Banded
 from nonstick.solvers.auto._banded import _iterate_banded
-from nonstick.solvers.auto.banded import NarrowBand, _band, _halved
+from nonstick.solvers.auto.banded import NarrowBand, _band, _halved, _no_factor
 
 
 def band(n, w, rng, symmetric):
@@ -38,10 +38,11 @@ def test_it_agrees_with_policy_iteration_over_dense_solves(w, symmetric):
 
 def test_a_pivot_that_is_not_positive_ends_the_loop_and_another_method_goes_on():
     A = sp.csr_array([[1.0, 2.0, 0.0], [-2.0, 1.0, 0.5], [0.0, 0.5, 1.0]])
-    B = np.array([[0.0, -1.0, 0.0], [0.0, 1.0, 0.0]])
+    B = np.array([[0.0, 0.0], [-1.0, 1.0], [0.0, 0.0]])
     x, g, policy = np.zeros(2), np.zeros(2), np.zeros(2, np.int8)
     none = np.full(2, np.inf)
-    assert _iterate_banded(x, g, policy, np.empty((2, 3)), B, np.ones(2), -none, none, np.ones(2), 0.0, 9) == -1
+    bounds = -none, none
+    assert _iterate_banded(x, g, policy, *_no_factor(B), B, np.ones(2), *bounds, np.ones(2), 0.0, 9) == -1
     assert nonstick.solve(A, [1.0, -1.0, 2.0]).success
 
 
@@ -51,9 +52,9 @@ def test_what_is_narrow():
     wide = sp.eye_array(n) * 3.0 + sp.eye_array(n, k=5) + sp.eye_array(n, k=-5)
     assert not NarrowBand().holds(nonstick.BoxProblem(wide, np.ones(n)))
     assert _band(CSROperator(sp.diags_array([1.0, 2.0], offsets=[-1, 0], shape=(3, 3)))).tolist() == [
-        [0.0, 2.0, 0.0],
-        [1.0, 2.0, 0.0],
-        [1.0, 2.0, 0.0],
+        [0.0, 1.0, 1.0],
+        [2.0, 2.0, 2.0],
+        [0.0, 0.0, 0.0],
     ]
 
 

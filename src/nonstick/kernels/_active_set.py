@@ -2,9 +2,11 @@
 
 import numpy as np
 
-from . import inline, parallel, prange, serial
+from . import inline, merged, parallel, prange, serial
 
 BLOCK = 4096
+#: rounding of a row, in units of the machine's precision: products, their sum, and the last bit of x
+ULPS = 8 * 2.0**-52
 
 
 @inline
@@ -46,7 +48,7 @@ def _look(x, r, bounded, peak, rows, at, d, lower, upper, policy, slack, flips, 
     cannot restart the iteration. flips[k] counts the changes. Without `whole`, rows without bounds are not read, and
     peaks only grow.
     """
-    for k in prange(peak.size):
+    for k in prange(0, peak.size, x.size):
         top = _look_block(k, x, r, bounded, rows, at, d, lower, upper, policy, slack, flips, whole)
         peak[k] = top if whole else max(peak[k], top)
 
@@ -55,7 +57,7 @@ def _look(x, r, bounded, peak, rows, at, d, lower, upper, policy, slack, flips, 
 def _advance(x, r, p, q, alpha, bounded, peak, rows, at, d, lower, upper, policy, slack, flips):
     """x += alpha p, r -= alpha q, and policy and residual while they are in the cache."""
     n = x.size
-    for k in prange(peak.size):
+    for k in prange(0, peak.size, x.size):
         for t in range(k * BLOCK, min(n, (k + 1) * BLOCK)):
             x[t] += alpha * p[t]
             r[t] -= alpha * q[t]
@@ -93,18 +95,36 @@ def _zero_clamped(z, rows, policy):
             z[rows[e]] = 0.0
 
 
+@merged
+def _natural(x, g, d, lower, upper):
+    """d (x - clip(x - g/d, lower, upper)) of a row."""
+    r = g
+    if lower > -np.inf:
+        r = min(r, d * (x - lower))
+    if upper < np.inf:
+        r = max(r, d * (x - upper))
+    return r
+
+
+@merged
+def _row_error(r, x, g, b, d, m, width, plain, scaled, atol):
+    """The error of a row with the natural residual r, the terms m and a box of this width."""
+    r, own = abs(r), d * abs(x)
+    floor = ULPS * min(d * plain, np.sqrt(max(d, 0.0)) * scaled)
+    if r <= atol or abs(g) <= ULPS * (m + abs(b)) + floor or r <= ULPS * own + floor:
+        return 0.0
+    allowed = min(m, d * width) if width < np.inf and d > 0.0 else m
+    return r / allowed if allowed > 0.0 and r == r else np.inf
+
+
 @parallel
 def _block_kkt(peak, x, g, d, lower, upper):
     """peak[k] = max over block k of |clip(g, d (x - upper), d (x - lower))|; NaN stays NaN."""
     n = x.size
-    for k in prange(peak.size):
+    for k in prange(0, peak.size, x.size):
         top = 0.0
         for t in range(k * BLOCK, min(n, (k + 1) * BLOCK)):
-            v = g[t]
-            if lower[t] > -np.inf:
-                v = min(v, d[t] * (x[t] - lower[t]))
-            if upper[t] < np.inf:
-                v = max(v, d[t] * (x[t] - upper[t]))
+            v = _natural(x[t], g[t], d[t], lower[t], upper[t])
             top = max(top, abs(v)) if not (np.isnan(v) or np.isnan(x[t])) else np.nan
             if np.isnan(top):
                 break

@@ -4,6 +4,9 @@ import numpy as np
 
 from . import merged, parallel, parallel_sum, prange, serial
 
+#: entries that are as much work as an unknown of a five-point stencil, in which work is counted
+ENTRIES = 5
+
 
 @merged
 def _row(x, data, indices, begin, end):
@@ -27,14 +30,14 @@ def _row(x, data, indices, begin, end):
 @parallel
 def _csr_apply(out, x, data, indices, indptr):
     """out = A x"""
-    for i in prange(out.size):
+    for i in prange(0, out.size, data.size // ENTRIES):
         out[i] = _row(x, data, indices, indptr[i], indptr[i + 1])
 
 
 @parallel_sum
 def _dense_apply(out, x, A):
     """out = A x of a full array"""
-    for i in prange(out.size):
+    for i in prange(0, out.size, A.size // ENTRIES):
         s = 0.0
         for j in range(x.size):
             s += A[i, j] * x[j]
@@ -44,7 +47,7 @@ def _dense_apply(out, x, A):
 @parallel
 def _csr_magnitude(out, x, data, indices, indptr):
     """out = |A||x|"""
-    for i in prange(out.size):
+    for i in prange(0, out.size, data.size // ENTRIES):
         s = t = 0.0
         q, end = np.int64(indptr[i]), indptr[i + 1]
         while q < end - 1:
@@ -59,7 +62,7 @@ def _csr_magnitude(out, x, data, indices, indptr):
 @parallel
 def _csr_residual(out, b, x, data, indices, indptr):
     """out = b - A x"""
-    for i in prange(out.size):
+    for i in prange(0, out.size, data.size // ENTRIES):
         out[i] = b[i] - _row(x, data, indices, indptr[i], indptr[i + 1])
 
 

@@ -11,7 +11,7 @@ BLOCK = 4096
 def _block_dot(partial, x, y):
     """partial[k] = sum of x*y over block k, in float64."""
     n = x.size
-    for k in prange(partial.size):
+    for k in prange(0, partial.size, x.size):
         s = 0.0
         for t in range(k * BLOCK, min(n, (k + 1) * BLOCK)):
             s += np.float64(x[t]) * np.float64(y[t])
@@ -29,7 +29,7 @@ def dot(x: np.ndarray, y: np.ndarray) -> float:
 def _block_peak(peak, total, x):
     """For each block, the largest absolute value (NaN if an entry is NaN) and the sum."""
     n = x.size
-    for k in prange(peak.size):
+    for k in prange(0, peak.size, x.size):
         s = 0.0
         top = 0.0
         for t in range(k * BLOCK, min(n, (k + 1) * BLOCK)):
@@ -49,21 +49,21 @@ def peak_and_sum(x: np.ndarray) -> tuple[float, float]:
 @parallel
 def _axpy(y, alpha, x):
     """y += alpha x"""
-    for t in prange(y.size):
+    for t in prange(0, y.size, y.size):
         y[t] += alpha * x[t]
 
 
 @parallel
 def _xpby(y, x, beta):
     """y = x + beta y"""
-    for t in prange(y.size):
+    for t in prange(0, y.size, y.size):
         y[t] = x[t] + beta * y[t]
 
 
 @parallel_sum
 def _coefficients(partial, V, w, count):
     """partial[k, i] = the part of V[i]ᵀw in block k, for the first `count` vectors."""
-    for k in prange(partial.shape[0]):
+    for k in prange(0, partial.shape[0], w.size):
         for i in range(count):
             s = 0.0
             for t in range(k * BLOCK, min(w.size, (k + 1) * BLOCK)):
@@ -74,7 +74,7 @@ def _coefficients(partial, V, w, count):
 @parallel
 def _add_combination(w, V, h, count):
     """w += Σ h[i] V[i] over the first `count` vectors."""
-    for k in prange(-(-w.size // BLOCK)):
+    for k in prange(0, -(-w.size // BLOCK), w.size):
         for i in range(count):
             for t in range(k * BLOCK, min(w.size, (k + 1) * BLOCK)):
                 w[t] += h[i] * V[i, t]

@@ -125,7 +125,18 @@ class BoxProblem(Shown):
             raise NonstickError(
                 "a problem with constraints on the edges of a wall cannot have other bounds; remove lower and upper"
             )
-        self._work = np.empty(A.n)
+
+    @classmethod
+    def of_checked(cls, A: Operator, b: np.ndarray, box: Bounds, scale: float) -> BoxProblem:
+        """A problem of vectors that are checked already, with max|b|."""
+        problem = cls.__new__(cls)
+        problem.A, problem.b, problem.box, problem.scale = A, b, box, scale
+        problem.coarser = problem.edges = None
+        return problem
+
+    @cached_property
+    def _work(self) -> np.ndarray:
+        return np.empty(self.n)
 
     @property
     def n(self) -> int:

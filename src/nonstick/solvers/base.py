@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
+
+import numpy as np
 
 from ..errors import NonstickError
 from ..inverse.base import Recipe, label
+from ..operators.base import Operator
 from ..problem.box import BoxProblem
 from ..problem.monitor import Monitor, Start
 
@@ -22,6 +25,32 @@ _REFUSED = {
     "'stokes-minres' or 'stokes-direct'",
     "nonsymmetric": "needs a symmetric matrix, which this one is not: take 'auto', 'pi-gmres', 'pi-bicgstab' or 'pgs'",
 }
+
+
+class Answer(NamedTuple):
+    """A solve of a sequence, with its residuals as `BoxProblem` defines them."""
+
+    x: np.ndarray
+    #: A x - b
+    dual: np.ndarray
+    iterations: int
+    #: max|b|
+    scale: float
+    kkt: float
+    row_error: float
+
+
+class QuickSolves(ABC):
+    """Many solves with one matrix that are so quick that checks and reports would take longer."""
+
+    @abstractmethod
+    def solve(
+        self, policy: np.ndarray, b: np.ndarray, lower: np.ndarray, upper: np.ndarray, atol: float
+    ) -> Answer | None:
+        """Solve, beginning with a policy, and leave the last policy there. The vectors are not checked yet.
+
+        None if they are no sound problem, or if it takes more than is quick.
+        """
 
 
 class Method(ABC):
@@ -94,6 +123,10 @@ class Method(ABC):
         """The same check from the features alone, before the problem is built."""
         for trait in sorted(traits - self.treats):
             raise NonstickError(_REFUSED[trait])
+
+    def quick_solves(self, A: Operator) -> QuickSolves | None:
+        """Quick solves with one matrix for which this method was chosen, if there is such a way."""
+        return None
 
     @abstractmethod
     def solve(self, problem: BoxProblem, start: Start, monitor: Monitor) -> None:

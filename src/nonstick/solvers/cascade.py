@@ -221,6 +221,9 @@ class MethodCascade(Method):
             raise refusals[0]
         return able[0] if self.when == "refused" else MethodCascade(tuple(able))
 
+    def quick_solves(self, A):
+        return self.plain[0].quick_solves(A)
+
     def solve(self, problem, start, monitor):
         methods = self.plain
         if methods[0].needs_stencil and problem.A.bodies is not None:

@@ -12,8 +12,8 @@ from ...operators.base import Operator, once_for_an_operator
 from ...operators.csr import CSROperator
 from ...problem.box import Bounds, BoxProblem
 from ...problem.monitor import Monitor, Start
-from ..base import Method
-from ._banded import _iterate_banded
+from ..base import Answer, Method, QuickSolves
+from ._banded import _iterate_banded, _solve_again
 
 
 @dataclass(frozen=True)
@@ -32,21 +32,26 @@ class NarrowBand:
 def _width(A: Operator) -> int:
     M = A.matrix()
     rows = np.repeat(np.arange(A.n, dtype=M.indices.dtype), np.diff(M.indptr))
-    return int(np.abs(M.indices - rows).max(initial=0))
+    return int(np.abs(M.indices - rows).max(initial=1))
 
 
 @once_for_an_operator
 def _band(A: Operator) -> np.ndarray:
-    """band[i, w + k] = A[i, i + k]"""
+    """band[w + k, i] = A[i, i + k]"""
     return _in_band(A.matrix(), _width(A))
 
 
 def _in_band(M: sp.csr_array, w: int) -> np.ndarray:
     n = M.shape[0]
     rows = np.repeat(np.arange(n), np.diff(M.indptr))
-    out = np.zeros((n, 2 * w + 1))
-    out[rows, w + M.indices - rows] = M.data
+    out = np.zeros((2 * w + 1, n))
+    out[w + M.indices - rows, rows] = M.data
     return out
+
+
+def _no_factor(band: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Room for a factor, and the policy of no factor."""
+    return np.empty_like(band), np.full(band.shape[1], 2, np.int8)
 
 
 def _halved(n: int) -> sp.csr_array:
@@ -72,6 +77,8 @@ class Banded(Method):
     large : int
         With more unknowns, a solve from zero begins with the policy of half as many: a policy moves the end of a
         contact by one unknown, so from zero it would take as many as the contact is long.
+    again : int
+        Policies at most in a solve of a sequence that begins with the policy of the last one.
 
     Examples
     --------
@@ -84,6 +91,7 @@ class Banded(Method):
 
     maxiter: int = 100
     large: int = 100
+    again: int = 10
 
     @property
     def treats(self) -> frozenset[str]:
@@ -101,14 +109,17 @@ class Banded(Method):
             policy = self._predict(A.matrix(), problem.b, box, limit)
         if policy is None:
             policy = box.split(x, problem.gradient(x, g), A.diagonal)
-        work, y, slack = np.empty_like(band), np.empty(A.n), rounding.DIGITS * problem.scale
-        count = _iterate_banded(y, g, policy, work, band, problem.b, box.lower, box.upper, A.diagonal, slack, limit)
+        y, slack, bounds = np.empty(A.n), rounding.DIGITS * problem.scale, (box.lower, box.upper)
+        count = _iterate_banded(y, g, policy, *_no_factor(band), band, problem.b, *bounds, A.diagonal, slack, limit)
         monitor.iterations += min(abs(count), limit)
         monitor.outer_iterations += min(abs(count), limit)
         if count > 0 and np.isfinite(y).all():
             box.project(y, out=x)
         if not monitor.check(x) and monitor.stopping.maxiter is None:
             monitor.stop("stagnated")
+
+    def quick_solves(self, A: Operator) -> QuickSolves | None:
+        return BandSolves(A, self.again)
 
     def _predict(self, M: sp.csr_array, b: np.ndarray, box: Bounds, limit: int) -> np.ndarray:
         """The policy of the problem on every second unknown, which begins with its own prediction."""
@@ -120,12 +131,27 @@ class Banded(Method):
         else:
             x = there.project(np.zeros(n))
             coarse = there.split(x, Mc @ x - bc, d)
-        width = int(np.abs(Mc.indices - np.repeat(np.arange(n), np.diff(Mc.indptr))).max(initial=0))
+        width = int(np.abs(Mc.indices - np.repeat(np.arange(n), np.diff(Mc.indptr))).max(initial=1))
         band, slack = _in_band(Mc, width), rounding.DIGITS * float(np.abs(bc).max())
-        vectors = np.empty(n), np.empty(n), coarse, np.empty_like(band), band, bc, there.lower, there.upper, d
+        vectors = np.empty(n), np.empty(n), coarse, *_no_factor(band), band, bc, there.lower, there.upper, d
         _iterate_banded(*vectors, slack, limit)
         policy = np.zeros(b.size, np.int8)
         policy[::2] = coarse
         between = coarse[:-1]
         policy[1 : 2 * between.size : 2] = np.where(between == coarse[1:], between, 0)
         return box.clampable(policy)
+
+
+class BandSolves(QuickSolves):
+    """Solves with one band matrix, each in one call that begins with the policy and the factor of the last one."""
+
+    def __init__(self, A: Operator, limit: int):
+        self._band, self._d, self._limit = _band(A), A.diagonal, limit
+        self._factor = _no_factor(self._band)
+        self._found = np.empty(3)
+
+    def solve(self, policy, b, lower, upper, atol):
+        x, g = np.empty(b.size), np.empty(b.size)
+        data = self._band, b, lower, upper, self._d
+        count = _solve_again(x, g, self._found, policy, *self._factor, *data, rounding.DIGITS, self._limit, atol)
+        return Answer(x, g, count, *self._found.tolist()) if count else None
