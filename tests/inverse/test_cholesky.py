@@ -5,6 +5,7 @@ import pytest
 import scipy.sparse as sp
 from gallery import elasticity, grid, plate, random_couplings
 
+from nonstick.inverse.cholesky import one_thread
 from nonstick.inverse.cholesky.factor import CholeskyFactor
 from nonstick.inverse.cholesky.fronts import Fronts, fronts
 from nonstick.inverse.krylov.direct import Direct, Factor
@@ -127,3 +128,39 @@ def test_the_memory_of_a_factor_is_used_again():
     assert Factor(1e-12).setup(masked, first) is first
     direct = Direct().setup(masked)
     assert Direct().setup(masked, direct).factor is direct.factor
+
+
+@pytest.fixture
+def blas():
+    """What asks for and what sets the number of BLAS's threads; the number is restored."""
+    functions = one_thread._functions()
+    if functions is None:
+        pytest.skip("SciPy's BLAS is not OpenBLAS")
+    before = functions[0]()
+    yield functions
+    functions[1](before)
+
+
+def test_blas_has_one_thread_while_a_factor_is_made(blas):
+    ask, tell = blas
+    tell(3)
+    found = ask()  # fewer where there are fewer cores
+    with one_thread.blas_on_one_thread():
+        with one_thread.blas_on_one_thread():
+            assert ask() == 1
+        assert ask() == 1
+    assert ask() == found
+    with pytest.raises(KeyError), one_thread.blas_on_one_thread():
+        raise KeyError
+    assert ask() == found
+
+
+def test_the_factor_does_not_depend_on_the_threads_of_blas(blas):
+    rng = np.random.default_rng(0)
+    M = rng.standard_normal((300, 300))
+    A, r = CSROperator(sp.csr_array(M @ M.T + np.eye(300))), rng.standard_normal(300)
+    found = []
+    for threads in (1, 4):
+        blas[1](threads)
+        found.append(CholeskyFactor(A, 0.0).apply(r, np.empty(300)))
+    np.testing.assert_array_equal(*found)

@@ -9,6 +9,7 @@ from ...operators.base import Operator
 from ..base import Inverse
 from ._fronts import Blas, _factor, _substitute
 from .fronts import fronts
+from .one_thread import blas_on_one_thread
 
 
 class CholeskyFactor(Inverse):
@@ -64,13 +65,15 @@ class CholeskyFactor(Inverse):
         f, M = self._fronts, self.core.matrix()
         state = np.array([begin, end, waiting, 0, f.last or f.first.size])
         work = self._L, stack, self._waiting, self._begins, state, np.empty(self.core.n, np.int64), self._blas
-        _factor(*work, free, diagonal, self._least, (M.data, M.indices, M.indptr), f)
+        with blas_on_one_thread():
+            _factor(*work, free, diagonal, self._least, (M.data, M.indices, M.indptr), f)
         return int(state[2]), int(state[3])
 
     def apply(self, r, out):
         f = self._fronts
         self._x[:] = r[f.order]
-        _substitute(self._x, self._work, self._blas, self.free, self._L, f)
+        with blas_on_one_thread():
+            _substitute(self._x, self._work, self._blas, self.free, self._L, f)
         out[f.order] = self._x
         np.divide(r, self._outside, out=out, where=~self.free)
         return out
