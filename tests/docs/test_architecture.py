@@ -1,11 +1,17 @@
 """The picture of the packages is what the imports say now."""
 
 import importlib
+import inspect
+import re
 from pathlib import Path
 
 import pytest
 
+from nonstick.sim.liquid.step import Liquid
+
 ROOT = Path(__file__).resolve().parents[2]
+SOURCE = ROOT / "src" / "nonstick"
+PAGE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
 
 
 @pytest.fixture
@@ -48,3 +54,23 @@ def test_circles_are_found_and_share_a_row(drawing):
     graph = {"a": {"b"}, "b": {"a", "c"}, "c": set()}
     assert drawing.circles(graph) == {"a", "b"}
     assert drawing.rows(graph) == [["c"], ["a", "b"]]
+
+
+def test_files_that_the_page_names_exist():
+    rooms = (ROOT, SOURCE, SOURCE / "solvers", SOURCE / "sim" / "liquid")
+    missing = [f for f in re.findall(r"\w[\w/]*\.py", PAGE) if not any((room / f).is_file() for room in rooms)]
+    assert not missing
+
+
+def test_every_package_has_its_row():
+    table = PAGE.split("## The packages")[1].split("###")[0]
+    listed = {name for row in re.findall(r"^\| (`[^|]*) \|", table, re.M) for name in re.findall(r"`(\w+)`", row)}
+    there = {f.stem for f in SOURCE.glob("*.py")} | {f.parent.name for f in SOURCE.glob("*/__init__.py")}
+    assert listed == there - {"__init__", "__main__"}
+
+
+def test_the_walk_of_a_step_is_its_source():
+    walk = PAGE.split("Liquid.step  ")[1].split("```")[0]
+    source = inspect.getsource(Liquid.step)
+    places = [source.index(f"{name}(") for name in re.findall(r"^    ([\w.]+) ", walk, re.M)]
+    assert len(places) > 10 and places == sorted(places)
