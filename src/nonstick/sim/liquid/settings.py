@@ -90,6 +90,10 @@ class SolidSettings:
     growth: float = 0.25
     #: largest overlap of bodies at the beginning, as a share of a body's least half extent
     overlap: float = 0.1
+    #: walls are thin up to this thickness along their normal
+    thin: float = 2.0
+    #: distances to the sides of thin walls are continued this far beyond the places of a side
+    depth: float = 5.0
 
 
 @dataclass(frozen=True)
@@ -107,6 +111,9 @@ class StepSettings:
     heaviest: float = 6.0
     #: layers of cells beyond the particles to which their viscosity is continued
     near: int = 3
+    #: without particles in deep liquid: layers around a cell in which it looks for some, and how far liquid moves from
+    #: the cells it was chosen in before they are chosen again
+    deep: int = 2
 
 
 SURFACE = SurfaceSettings()

@@ -23,15 +23,11 @@ from ....grid.box import IndexBox
 from ....grid.faces import FaceField
 from ...run.states import check_array
 from ..partition import ParticlePartition
+from ..settings import STEP
 from ..tracking import StepFields
 from ._deep import _add_deep, _arrivals, _bear, _carry, _deep_energy, _drift, _layers, _occupy, _shares
 from ._particles import _cell_of
 from .storage import Cloud
-
-#: a centre looks for particles in so many layers of cells around it
-NEAR = 2
-#: deep liquid moves no farther than this from the cells it was chosen in, in cells
-FARTHEST = 2.0
 
 
 class DeepLiquid:
@@ -146,7 +142,7 @@ class DeepLiquid:
         if not self._count:
             return start
         held, empty = self.held(start), (self._content == 0).astype(np.int8)
-        near = self._layers(empty, NEAR + 1, edge=True).reshape(-1) <= NEAR
+        near = self._layers(empty, STEP.deep + 1, edge=True).reshape(-1) <= STEP.deep
         held[near] = np.maximum(held[near], self.per_cell)
         out = np.zeros_like(start)
         np.cumsum(held, out=out[1:])
@@ -218,7 +214,7 @@ class DeepLiquid:
             return self._count > 0
         inside = self._density > 0.5
         near, far = inside & (depth < self.band), ~inside & (depth > self.band + 2)
-        return self._farthest > FARTHEST or bool(near.any() or far.any())
+        return self._farthest > STEP.deep or bool(near.any() or far.any())
 
     def _exchange(self, cloud: Cloud, cells: np.ndarray, depth: np.ndarray, step: StepFields) -> None:
         """Choose the deep cells anew: the particles in them retire, and deep liquid elsewhere becomes particles.

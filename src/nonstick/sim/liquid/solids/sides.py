@@ -13,21 +13,25 @@ lattice connects within this band are on one side. Beyond the end of a wall no l
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from ....grid.faces import between, lower, upper
+from ..settings import SOLIDS
 
-#: walls are thin up to this thickness along their normal, and up to this length along a line of the grid, in cells
-THIN, LONG = 2.0, 3.5
+#: walls are thin up to this thickness along their normal; along the line of the grid nearest to it that is up to √3
+#: times as long, here in half cells
+THIN = SOLIDS.thin
+LONG = 0.5 * math.ceil(2.0 * math.sqrt(3.0) * THIN)
 #: a place is in a solid up to this distance; walls thinner than the shortest step along a line are not found
 TOUCH, SHORTEST = 1e-6, 0.01
 #: distances farther from a wall than this are taken from nodes, in cells
 NEAR = 1.75
 #: distances are continued this far beyond the places of a colour, in cells
-DEPTH = 5.0
+DEPTH = SOLIDS.depth
 
 #: distance to solids in cells at points (d, n) in cells
 Distance = Callable[[np.ndarray], np.ndarray]
