@@ -240,13 +240,9 @@ def test_a_film_is_a_parabola_wherever_its_floor_lies(floor):
         phi_liquid=centres(shape)[1] - floor - depth, velocity=(u, np.zeros((shape[0], shape[1] + 1))), viscosity=mu,
         weights=tuple(weights), fluid=tuple(d >= 0 for d in distance), distance=distance, **UNITS,
     )  # fmt: skip
-    first = problem.solve(rtol=1e-9)
-    assert problem.correct_walls(first.velocity, first.pressure) > 0.0
-    second = problem.solve(rtol=1e-9, x0=first.x)
     wet = (y > 0) & (y < depth)
-    errors = [(s.velocity[0][23] - parabola)[wet].mean() / parabola[wet].mean() for s in (first, second)]
-    assert abs(errors[0]) < 0.01
-    assert abs(errors[1]) < 0.0015
+    wrong = (problem.solve(rtol=1e-9).velocity[0][23] - parabola)[wet]
+    assert abs(wrong.mean()) < 0.01 * parabola[wet].mean()
 
 
 @pytest.mark.parametrize("shape", [(24, 20), (9, 10, 8)])
@@ -280,9 +276,10 @@ def test_liquid_leaves_a_ceiling_unless_adhesion_holds_it():
     phi = 4.0 - centres(shape)[1]
     star = at_faces(shape, lambda a, *x: -0.1 * (a == 1))
     common = {"phi_liquid": phi, "velocity": star, "viscosity": 5.0, "slip": True, "walls": "cut", **UNITS}
-    problem = StokesProblem(**common)
-    first = problem.solve()
-    falls = problem.with_release(first.contact).solve(x0=(first.velocity, first.pressure), active=first.contact)
+    first = StokesProblem(**common).solve()
+    falls = StokesProblem(released=first.contact < 0, **common).solve(
+        x0=(first.velocity, first.pressure), active=first.contact
+    )
     assert falls.velocity[1][6, 8] == pytest.approx(-0.1)
     assert (falls.contact[1:-1, -1] == -1).all() and not falls.contact[1:-1, :-1].any()  # beside the sides: ties
     held = StokesProblem(adhesion=10.0, **common).solve()

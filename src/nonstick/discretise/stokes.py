@@ -159,8 +159,8 @@ class StokesProblem(Discretised):
         The tension (Pa) that a wall can hold before the liquid separates; a number or an array over cells.
     released : ndarray of bool, optional
         Cells in which liquid has left its wall: no stress holds it there. Otherwise the gap that opens would count as
-        strain. Take the cells that separate in the last step, or in a first solve (`with_release`): stress and contact
-        at once are no complementarity problem, and policies would repeat.
+        strain. Take the cells that separate in the last step, or in a first solve: stress and contact at once are no
+        complementarity problem, and policies would repeat.
     source : float or ndarray, optional
         Volume added per volume and second (1/s); a number or an array over cells.
     mass : tuple of ndarray, optional
@@ -217,7 +217,6 @@ class StokesProblem(Discretised):
         bodies: Sequence[Body] | Coupling = (),
         body_of_face: Sequence[np.ndarray] | None = None,
     ):
-        self._given = {name: value for name, value in locals().items() if name not in ("self", "__class__")}
         self.dt, self.dx, self.rho = (positive(x, n) for n, x in (("dt", dt), ("dx", dx), ("rho", rho)))
         phi = validate.numbers(phi_liquid, "phi_liquid")
         if phi.ndim not in (2, 3) or min(phi.shape) < 1:
@@ -398,46 +397,6 @@ class StokesProblem(Discretised):
             f"liquid without a free surface is compressed or expanded (by {worst / self.dx:.3g} cells a second), and "
             "no wall there lets it separate, so no solution exists; the mean of its flux was subtracted"
         )
-
-    def correct_walls(self, velocity: Sequence[np.ndarray], pressure: np.ndarray | None = None) -> float:
-        """Add to the right-hand side what the matrix, to be symmetric, leaves out at no-slip walls.
-
-        At walls that are not along the grid this is the shear of `ViscosityProblem.correct_walls`. With a pressure also
-        the liquid between a wall and the place halfway to the first face counts: it hangs on the wall, not on the face,
-        and its part of the force on the face, weight and pressure, is taken away. A film is then right to a sixteenth
-        of what it lacked (u off by f dx²/8ν).
-
-        Parameters
-        ----------
-        velocity, pressure
-            Fields close to the solution: those of a first solve, or of the last step. Solve (again) from them.
-
-        Returns
-        -------
-        float
-            The largest change, in the units of the residual.
-        """
-        viscous, K = self.viscous, self.problem.A
-        if not isinstance(viscous, ViscousBlock) or viscous.shares is None or self.bodies is not None:
-            return 0.0  # a body would not gain what the liquid loses
-        assert isinstance(K, Saddle)
-        faces = face_arrays("velocity", velocity, self.shape)
-        near = tuple(np.where(u, v, own) for u, v, own in zip(self.unknown, faces, viscous.velocity))
-        viscous.correct_walls(near)
-        b = self.problem.b.copy()
-        b[: viscous.n] = viscous.problem.b
-        if pressure is not None:
-            p = self.from_grid(checked_array("pressure", pressure, self.shape)) * self._units()
-            force = K.mass * (viscous._gather(near) - viscous.advected()) - K.Bt @ p
-            share = viscous.system.gather(viscous.shares.ravel()) / viscous._gather(self.weights)
-            b[: viscous.n] += np.maximum(1.0 - share, 0.0) * force
-        change = float(np.abs(b - self.problem.b).max(initial=0.0)) / self.problem.scale
-        self.problem = StokesBox(K, b, self.problem.box.lower, self.problem.scale)
-        return change
-
-    def with_release(self, contact: np.ndarray) -> StokesProblem:
-        """The same step without stress in the cells that separate in `contact`."""
-        return StokesProblem(**(self._given | {"released": np.asarray(contact) < 0}))
 
     # -- fields and vectors ---------------------------------------------------------------------------
 

@@ -26,12 +26,9 @@ class ViscousBlock(ViscosityProblem):
     """A without bodies. Walls do not shorten its masses: pressure and weight must act on the same mass."""
 
     harmonic = True
-    #: the part of a cell around each face that is left if it ends halfway to the wall, as in `ViscosityProblem`
-    shares: np.ndarray | None = None
 
     def _shortened(self, mass):
-        self.shares = np.ones(mass.shape)
-        return self.shares
+        return np.ones(mass.shape)
 
 
 class _BlockWithBodies(ViscosityWithBodies):

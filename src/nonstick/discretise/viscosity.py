@@ -254,12 +254,6 @@ class ViscosityProblem(Discretised):
     def with_fields(self, solution):
         return extended(ViscositySolution, solution, source=self)
 
-    def restart(self, velocity: Sequence[np.ndarray]) -> None:
-        """Begin the same step with another velocity; solid faces keep theirs, and `correct_walls` is undone."""
-        faces = self._checked("velocity", velocity)
-        self.velocity = tuple(np.where(free, v, old) for free, v, old in zip(self.fluid, faces, self.velocity))
-        self.problem = ViscousBox(self.operator, self._right_hand_side(), self.problem.scale)
-
     def correct_walls(self, velocity: Sequence[np.ndarray]) -> float:
         """Add to the right-hand side what the matrix, to be symmetric, leaves out at walls not aligned with the grid.
 
