@@ -254,15 +254,15 @@ def walls(sizes):
 
 def interior(sizes):
     """`ipm-pd` beside the method as printed: Newton steps, CG iterations, the shortest processor time in turns."""
-    problems = [(name, 4 * n, [partial(_case, name, 4 * n)]) for name in ("circle2d", "obstacle2d") for n in sizes]
-    problems += [("sphere3d", n, [partial(_case, "sphere3d", n)]) for n in sizes]
+    problems = [(name, 4 * n, [partial(_case, name, 4 * n)]) for name in cases.names(2) for n in sizes]
+    problems += [(name, n, [partial(_case, name, n)]) for name in cases.names(3) for n in sizes]
     problems += [("liquid maze", n, [partial(liquid_maze, n)]) for n in sizes]
     for walls, label in (("cut", "non-splashy"), ("all", "splashy")):
         for n in sizes:
             run = snapshots("double-dam-break", n, 40, **{"walls.pressure": walls, "time.cfl": 3.0})
             problems.append((f"double dam break, {label}", n, [step.build for step in sampled(run, 40, 4)]))
     for case, n, builds in problems:
-        for method, found in _in_turns(builds, ("ipm-pd", "ipm-pd+literal"), 5).items():
+        for method, found in _in_turns(builds, ("ipm-pd", "ipm-pd+literal"), 3).items():
             yield {"case": case, "n": n, "method": method, **found}
 
 

@@ -166,6 +166,11 @@ def face_solver(A: Operator) -> Recipe:
 FEW, MANY = 2, 100
 
 
+def interior_point(M: Recipe, inner_maxiter: int = FEW) -> InteriorPoint:
+    """IPM-PD over a preconditioner, from the solution of a coarser problem."""
+    return InteriorPoint(CG(Deflated(M)), inner_maxiter, first=ActiveSet(Deflated(CYCLE), coarse_part=0.1))
+
+
 def barrier_variant(**changes) -> InteriorPoint:
     """A barrier method of table 2: one start for all rows, three CG iterations a step."""
     return InteriorPoint(CG(Deflated(TAGIAAMG)), inner_maxiter=3, slack=1.0, multiplier=1.0, **changes)
@@ -262,10 +267,10 @@ METHODS: dict[str, Method] = {
     "tagiaamg-mprgp": MPRGP(Deflated(TAGIAAMG)),
     "mic-mprgp+literal": MPRGP(Deflated(MIC()), literal=True),
     "saamg-mprgp+literal": MPRGP(Deflated(SAAMG), literal=True),
-    "ipm-pd": InteriorPoint(CG(Deflated(MERGED)), inner_maxiter=FEW),
-    "ipm-pd+tagiaamg-cg": InteriorPoint(CG(Deflated(MERGED)), inner_maxiter=FEW),
-    "ipm-pd+mic-cg": InteriorPoint(CG(Deflated(MIC())), inner_maxiter=MANY),
-    "ipm-pd+saamg-cg": InteriorPoint(CG(Deflated(SAAMG)), inner_maxiter=FEW),
+    "ipm-pd": interior_point(MERGED),
+    "ipm-pd+tagiaamg-cg": interior_point(MERGED),
+    "ipm-pd+mic-cg": interior_point(MIC(), MANY),
+    "ipm-pd+saamg-cg": interior_point(SAAMG),
     "ipm-pd+literal": literal_interior_point(),
     "ipm-pd+literal+stop": literal_interior_point(step_norm=100.0),
     "plb": barrier_variant(system="log-barrier"),

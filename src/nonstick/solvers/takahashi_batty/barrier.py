@@ -37,6 +37,12 @@ class BarrierSettings:
     gain: float = 0.9
     #: rows whose diagonal is below this fraction of the median belong to slivers of cells
     sliver: float = 1e-2
+    #: slack at the start of a row at its bound, as a part of |g|/d
+    held: float = 1e-2
+    #: more unknowns than this start from a coarser problem
+    large: int = 1_000
+    #: projected sweeps, there and back, after a prediction
+    sweeps: int = 3
 
 
 SETTINGS = BarrierSettings()
@@ -98,11 +104,16 @@ class Barrier:
         self.sides = [side for side in sides if side.bound.size]
         self.count = sum(side.bound.size for side in self.sides)
 
-    def begin_with(self, slack: np.ndarray) -> None:
-        """Start each row with its own slack; z is cut so that no weight z/s is larger than with s = unit_x."""
+    def begin_at(self, x: np.ndarray, g: np.ndarray, diagonal: np.ndarray) -> None:
+        """Start each row with the slack that x has, and the multiplier that g asks for.
+
+        A row at its bound has a small part of |g|/d as its slack, so that it is held, but not for ever.
+        """
+        reach = np.divide(np.abs(g), diagonal, out=np.zeros_like(g), where=diagonal > 0.0)
         for side in self.sides:
-            side.s = np.maximum(slack[side.rows], rounding.SUM * self.unit_x)
-            side.z *= np.minimum(side.s / self.unit_x, 1.0)
+            least = np.maximum(SETTINGS.held * reach[side.rows], rounding.SUM * self.unit_x)
+            side.s = np.maximum(side.gap(x), 0.0) + least
+            side.z = np.maximum(side.sign * g[side.rows], rounding.SUM * self.unit_z)
 
     def weights(self, mu: float, primal: bool) -> list[np.ndarray]:
         """W of each side; `mu` in units of s·z."""

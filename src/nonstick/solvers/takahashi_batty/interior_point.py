@@ -15,10 +15,11 @@ The paper does not say how CAB+SS selects its step. Here it is 0.995 of the long
 `halved=True` there is one step for all three, halved until it stays inside. That takes about the steps of its table 2.
 
 Departures: all quantities are normalised (by the gradient at the start and the median diagonal), because with the
-paper's absolute constants the reachable accuracy depends on the units. Each slack starts at the size that x may reach
-in its own row, `A⁻¹|g|` by one inner solve: pressures in thin films and drops are far smaller than at the bottom of a
-tank, and one slack for all rows is too large for some or too small for others. When the residual has not improved for
-`patience` steps, the inner solves are made more accurate before the method gives up.
+paper's absolute constants the reachable accuracy depends on the units. The steps start where a coarser problem ends:
+from x interpolated from it and swept, each row has its own slack c(x) and its own multiplier, the part of g that pushes
+x against its bound. So the first step holds the rows that are held on the coarser grid, and frees the others. One slack
+and one multiplier for all rows have to find the contact region from nothing, in steps whose number grows with it. When
+the residual has not improved for `patience` steps, the inner solves are made more accurate before the method gives up.
 
 `literal` has none of this. It reads through what the paper leaves open or misprints: algorithm 2 floods from one cell
 at a time (as printed it would merge all cells of a block), and rows are put on their bounds at the end, because callers
@@ -33,11 +34,15 @@ from typing import Literal
 
 import numpy as np
 
-from ...inverse.base import IterativeInverse, Recipe
+from ...inverse.base import Recipe
 from ...inverse.krylov.cg import CG
 from ...operators.masked import Masked
+from ...problem.box import BoxProblem
+from ...problem.monitor import Monitor
+from ..auto.active_set import ActiveSet
 from ..base import Method
-from .barrier import INSIDE, Barrier, Best
+from ..chentanez_muller.projected_gs import ProjectedSweeps
+from .barrier import INSIDE, SETTINGS, Barrier, Best
 
 
 @dataclass(frozen=True)
@@ -57,9 +62,12 @@ class InteriorPoint(Method):
     halved : bool
         With `adaptive`: one step length for x, s and z, the largest of 1, ½, ¼ … that stays inside.
     mu, epsilon, multiplier : float
-        Barrier parameter, smallest slack and multiplier, and multipliers at the start, all in normalised units.
+        Barrier parameter, smallest slack and multiplier, and multipliers at the start beside `slack`, all in normalised
+        units.
     slack : float, optional
-        Slacks at the start, in normalised units; None: `A⁻¹|g|`, which differs from row to row.
+        Slacks at the start, in normalised units; None: slacks and multipliers that follow from x and g, row by row.
+    first : ActiveSet, optional
+        Solves the coarser problem where a solve from zero starts; only with `slack=None`.
     step_norm : float, optional
         Stop on the paper's Newton step norm instead of the KKT residual; in the units of the problem if `literal`,
         else normalised.
@@ -88,7 +96,8 @@ class InteriorPoint(Method):
     mu: float = 1e-20
     epsilon: float = 1e-16
     slack: float | None = None
-    multiplier: float = 0.01
+    multiplier: float = 1.0
+    first: ActiveSet | None = None
     step_norm: float | None = None
     patience: int = 6
     literal: bool = False
@@ -97,6 +106,10 @@ class InteriorPoint(Method):
         x = start.x
         g = problem.gradient(x)
         barrier = Barrier(problem, g, 1.0 if self.slack is None else self.slack, self.multiplier, self.literal)
+        if self.slack is None and barrier.sides:
+            if self.first is not None and start.cold and predict(self.first, problem, x, monitor):
+                problem.gradient(x, g)
+            barrier.begin_at(x, g, problem.A.diagonal)
         operator = Masked(problem.A, None, np.zeros(problem.n))
         inverse, norm = None, np.inf
         r, dx = np.empty(problem.n), np.empty(problem.n)
@@ -114,8 +127,6 @@ class InteriorPoint(Method):
                 inner_maxiter, best.gained = 4 * inner_maxiter, k
             if k == limit:
                 break
-            if k == 0 and self.slack is None and barrier.sides:
-                inverse = self._local_slacks(barrier, operator, g, monitor)
 
             mu = self._barrier_parameter(barrier)
             targets = [np.full(side.bound.size, mu) for side in barrier.sides]
@@ -135,19 +146,6 @@ class InteriorPoint(Method):
             x[:] = best.x
         self._snap(problem, x, monitor)
         monitor.notes["newton_step_norm"] = norm
-
-    def _local_slacks(self, barrier: Barrier, operator: Masked, g: np.ndarray, monitor) -> IterativeInverse:
-        """Start slacks at A⁻¹|g| by half of the iterations of a step, at least |g|/d; returns the inverse of A."""
-        size = np.abs(g)
-        with monitor.setup():
-            inverse = self.inner.setup(operator)
-        assert isinstance(inverse, IterativeInverse)
-        reach = np.zeros_like(g)
-        found = inverse.solve(size, reach, rtol=0.1, maxiter=max(1, self.inner_maxiter // 2), watch=monitor.interrupted)
-        monitor.iterations += found.iterations
-        d = operator.diagonal
-        barrier.begin_with(np.maximum(reach, np.divide(size, d, out=np.zeros_like(g), where=d > 0.0)))
-        return inverse
 
     @staticmethod
     def _snap(problem, x: np.ndarray, monitor) -> None:
@@ -207,3 +205,21 @@ class InteriorPoint(Method):
         return (
             f"the Newton steps no longer reduce the residual (KKT {best:.1e}): loosen rtol or take 'mehrotra' or 'auto'"
         )
+
+
+def predict(first: ActiveSet, problem: BoxProblem, x: np.ndarray, monitor: Monitor) -> bool:
+    """Set x from the solution of a coarser problem, swept on this grid, if that has a smaller residual."""
+    if problem.A.unknowns <= SETTINGS.large or not problem.A.symmetric:
+        return False
+    with monitor.setup():
+        M = first.M.setup(Masked(problem.A))
+    predicted = np.empty(problem.n)
+    if not first.predict(problem, M, predicted, monitor):
+        return False
+    sweeps = ProjectedSweeps(problem.A)
+    for _ in range(SETTINGS.sweeps):  # interpolation is rough
+        sweeps.there_and_back(predicted, problem.b, problem.box.lower, problem.box.upper)
+    if problem.kkt(predicted) >= problem.kkt(x):
+        return False
+    x[:] = predicted
+    return True
