@@ -49,13 +49,9 @@ def _assign_blocks(parent, number, cells, shape, start, groups):
 
 
 @parallel
-def _excess(e, top, d, w0, w1, w2, start, offset, groups):
-    """Diagonal minus weights; the rounding error of a closed cell's diagonal is not an excess.
-
-    top[g] is the largest weight of group g.
-    """
+def _excess(e, d, w0, w1, w2, start, offset, groups):
+    """Diagonal minus weights; the rounding error of a closed cell's diagonal is not an excess."""
     for g in prange(groups.size - 1):
-        largest = 0.0
         for s in range(groups[g], groups[g + 1]):
             xm, xp, ym, yp, zm, zp = offset[s]
             for t in range(start[s], start[s + 1]):
@@ -67,8 +63,6 @@ def _excess(e, top, d, w0, w1, w2, start, offset, groups):
                 if zm != 0:
                     v -= w2[t + zm]
                 e[t] = v if abs(v) > 1e-12 * d[t] else 0.0
-                largest = max(largest, w0[t], w1[t], w2[t])
-        top[g] = largest
 
 
 @parallel

@@ -7,8 +7,8 @@ So it is enough if a coupling is strong for one of the two, the one with the sma
 its only neighbour. With theta = 0 every coupling is strong, which is Takahashi–Batty's rule (§4.2). Across an
 anisotropy larger than 1/theta cells do not merge, because errors are not smooth there. This gives semicoarsening.
 
-`_merge` applies the rule to any matrix. The kernels here are for blocks of a row layout. There most faces need no
-search for the strongest: a weight of at least `sure`, theta times the largest weight, is always strong.
+`_merge` applies the rule to any matrix. The kernels here are for blocks of a row layout, and take the largest weight of
+each unknown from `_peaks`.
 
 The second part cuts aggregates that are held together too weakly (see `TopologyAware`). A part
 of a block with members S ∪ T is cut into S and T if
@@ -37,32 +37,32 @@ def _strong(a, theta, strongest_i, strongest_j):
     return a >= theta * min(strongest_i, strongest_j)
 
 
-@serial
-def _peak(t, w0, w1, w2, start, offset):
-    """The largest weight of a face of unknown t."""
-    s = _segment_of(start, t)
-    v = 0.0
-    for f in range(6):
-        v = max(v, _neighbour(f, t, s, offset, w0, w1, w2)[1])
-    return v
+@parallel
+def _peaks(peak, w0, w1, w2, start, offset, groups):
+    """peak[t] = the largest weight of the faces of unknown t."""
+    for g in prange(groups.size - 1):
+        for s in range(groups[g], groups[g + 1]):
+            xm, xp, ym, yp, zm, zp = offset[s]
+            for t in range(start[s], start[s + 1]):
+                peak[t] = max(w0[t] if xp != 0 else 0.0, w0[t + xm] if xm != 0 else 0.0)
+            for t in range(start[s], start[s + 1]):
+                peak[t] = max(peak[t], max(w1[t] if yp != 0 else 0.0, w1[t + ym] if ym != 0 else 0.0))
+            for t in range(start[s], start[s + 1]):
+                peak[t] = max(peak[t], max(w2[t] if zp != 0 else 0.0, w2[t + zm] if zm != 0 else 0.0))
 
 
-@serial
-def _holds(w, theta, sure, t, u, w0, w1, w2, start, offset):
-    """True if the face of weight w between unknowns t and u is strong; a weight of at least `sure` always is."""
-    if w >= sure:
-        return True
-    if w <= 0.0:
-        return False
-    return _strong(w, theta, _peak(t, w0, w1, w2, start, offset), _peak(u, w0, w1, w2, start, offset))
+@inline
+def _holds(w, theta, peak, t, u):
+    """True if the face of weight w between unknowns t and u is strong."""
+    return w > 0.0 and _strong(w, theta, peak[t], peak[u])
 
 
 @parallel
-def _merge_blocks(root, parts, theta, sure, w0, w1, w2, cells, shape, start, offset, groups):
+def _merge_blocks(root, parts, theta, peak, w0, w1, w2, cells, shape, start, offset, groups):
     """root[t] = smallest unknown strongly connected with t inside its 2x2x2 block.
 
     Inside a block the three predecessors of a cell usually have one common root, which the cell takes: sets are united
-    only if the roots differ. `sure` is a weight that is strong everywhere; parts[g] counts the roots of group g.
+    only if the roots differ. parts[g] counts the roots of group g.
     """
     for g in prange(groups.size - 1):
         for s in range(groups[g], groups[g + 1]):
@@ -76,25 +76,16 @@ def _merge_blocks(root, parts, theta, sure, w0, w1, w2, cells, shape, start, off
             for t in range(start[s], start[s + 1]):
                 r = np.int64(t)
                 root[t] = t
-                # sure weights are tested here: calls for the few others cost less than inlined code for all
-                if x_inside and (
-                    w0[t + xm] >= sure or _holds(w0[t + xm], theta, sure, t, t + xm, w0, w1, w2, start, offset)
-                ):
+                if x_inside and _holds(w0[t + xm], theta, peak, t, t + xm):
                     r = np.int64(root[t + xm])
                     root[t] = r
-                if y_inside and (
-                    w1[t + ym] >= sure or _holds(w1[t + ym], theta, sure, t, t + ym, w0, w1, w2, start, offset)
-                ):
+                if y_inside and _holds(w1[t + ym], theta, peak, t, t + ym):
                     if r == t:
                         r = np.int64(root[t + ym])
                         root[t] = r
                     elif root[t + ym] != r:
                         _unite(root, t, t + ym)
-                if (
-                    (k & 1) == 1
-                    and zm != 0
-                    and (w2[t + zm] >= sure or _holds(w2[t + zm], theta, sure, t, t + zm, w0, w1, w2, start, offset))
-                ):
+                if (k & 1) == 1 and zm != 0 and _holds(w2[t + zm], theta, peak, t, t + zm):
                     if r == t:
                         root[t] = root[t + zm]
                     elif root[t + zm] != r:
@@ -108,7 +99,7 @@ def _merge_blocks(root, parts, theta, sure, w0, w1, w2, cells, shape, start, off
 
 
 @serial
-def _count_torn_blocks(first, theta, sure, cells, shape, parent, root, e, start, offset, w0, w1, w2, limit):
+def _count_torn_blocks(first, theta, peak, cells, shape, parent, root, e, start, offset, w0, w1, w2, limit):
     """Count the blocks whose cells form parts that are not connected within one cell around the block.
 
     `root` comes from `_merge_blocks`; `first` is work space, one entry per block. Parts that
@@ -150,7 +141,7 @@ def _count_torn_blocks(first, theta, sure, cells, shape, parent, root, e, start,
             depth -= 1
             q = stack[depth]
             u = window[q]
-            if u == first[parent[t]] or e[u] > theta * _peak(u, w0, w1, w2, start, offset):
+            if u == first[parent[t]] or e[u] > theta * peak[u]:
                 joined = True
                 break
             s = _segment_of(start, u)
@@ -163,7 +154,7 @@ def _count_torn_blocks(first, theta, sure, cells, shape, parent, root, e, start,
                 o, w = _neighbour(f, u, s, offset, w0, w1, w2)
                 if o == 0 or window[p] != u + o or seen[p] != 0:
                     continue
-                if _holds(w, theta, sure, u, u + o, w0, w1, w2, start, offset):
+                if _holds(w, theta, peak, u, u + o):
                     seen[p] = 1
                     stack[depth] = p
                     depth += 1

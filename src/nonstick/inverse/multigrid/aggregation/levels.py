@@ -29,7 +29,7 @@ from ..level import Level
 from ..smoothers import RBSSOR, known_colours
 from . import _coarse_matrix as coarse_matrix
 from ._merge import _separate_colours
-from ._strength import _merge_blocks
+from ._strength import _merge_blocks, _peaks
 from .coarsening import Aggregation, Pairwise, TopologyAware, number_parts, row_excess
 from .couplings import Couplings, MatrixCouplings, Product, StencilCouplings, coarse_pattern
 
@@ -144,13 +144,13 @@ def sort_by_colour(levels: list[MatrixLevel]) -> np.ndarray | None:
 class Aggregates:
     """Built once from the graph of a structured level; the values depend on that level's free set.
 
-    `rule` says what merges; `largest` is the largest weight of the structured level.
+    `rule` says what merges.
     """
 
-    def __init__(self, rows: Rows, groups: np.ndarray, matrix, largest: float, scale: float, rule: TopologyAware):
+    def __init__(self, rows: Rows, groups: np.ndarray, matrix, scale: float, rule: TopologyAware):
         self.rule, self.rows, self.groups = rule, rows, groups
         self.set_matrix(matrix, scale)
-        root, _ = strong_parts(rows, groups, matrix[:3], rule.theta, largest)
+        root, *_ = strong_parts(rows, groups, matrix[:3], rule.theta)
         if rule.cut:
             StencilCouplings(rows, matrix[:3]).cut(root, rule.cut)
         roots = np.flatnonzero(root == np.arange(root.size))
@@ -214,22 +214,13 @@ class Aggregates:
         return [*self.levels[:first], PackedLevels(self.levels[first:], cycle)]
 
 
-def strong_parts(rows: Rows, groups: np.ndarray, weights, theta: float, largest: float) -> tuple[np.ndarray, int]:
-    """The first unknown of the strongly connected part of its block, and how many parts there are.
-
-    `largest` is the largest weight.
-    """
+def strong_parts(rows: Rows, groups: np.ndarray, weights, theta: float) -> tuple[np.ndarray, int, np.ndarray]:
+    """The first unknown of the strongly connected part of its block, how many parts there are, and `_peaks`."""
     root, parts = np.empty(rows.n, np.int32), np.zeros(groups.size - 1, np.int64)
-    shape = np.array(rows.shape, np.int64)
-    _merge_blocks(
-        root, parts, theta, sure_weight(theta, largest), *weights, rows.cells, shape, rows.start, rows.offset, groups
-    )
-    return root, int(parts.sum())
-
-
-def sure_weight(theta: float, largest: float) -> float:
-    """A positive weight that counts as strong beside any other."""
-    return max(theta * largest, float(np.finfo(np.float64).smallest_subnormal))
+    peak, layout = np.empty(rows.n, weights[0].dtype), (rows.start, rows.offset, groups)
+    _peaks(peak, *weights, *layout)
+    _merge_blocks(root, parts, theta, peak, *weights, rows.cells, np.array(rows.shape, np.int64), *layout)
+    return root, int(parts.sum()), peak
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,7 @@ from ....operators.piece import SharedPiece
 from ....operators.stencil import StencilOperator
 from ..aggregation._strength import _count_torn_blocks
 from ..aggregation.coarsening import TopologyAware
-from ..aggregation.levels import PACKED_SIZE, Aggregates, strong_parts, sure_weight
+from ..aggregation.levels import PACKED_SIZE, Aggregates, strong_parts
 from ..cycles import Cycle
 from ..hierarchy import Coarsening, Hierarchy, Multigrid, descend
 from ..level import Level
@@ -182,7 +182,7 @@ class BlockHierarchy(Hierarchy):
     def _build(self) -> None:
         """Structured levels while there are many blocks and walls do not cut them, then topology-aware levels."""
         finest = GridLevel(self.A.rows, numba.get_num_threads())
-        excess, self._largest = self._excess(finest)
+        excess = self._excess(finest)
         #: weights and excess of each structured level; those of the finest level belong to the operator and are not
         #: scaled
         self.matrices: list[tuple[np.ndarray, ...]] = [(*self.A.weights, excess)]
@@ -193,7 +193,6 @@ class BlockHierarchy(Hierarchy):
             self.grids.append(level)
             self.matrices.append(_four_zeros(level.rows.n))
             self._galerkin(len(self.grids) - 2, None)
-            self._largest = max(float(w.max(initial=0.0)) for w in self.matrices[-1][:3])
         self.cycle: Cycle = self.multigrid.cycle
         last, shared = self.grids[-1], self.comm.size > 1
         if self._rough and (self.parents or shared):
@@ -203,7 +202,7 @@ class BlockHierarchy(Hierarchy):
             make = partial(BlockHierarchy, self.multigrid)
             self.tail = GatherLevel(last, self.matrices[-1], self._tail_scale, self.alpha, make)
         else:
-            matrix = self.matrices[-1], self._largest, self._tail_scale
+            matrix = self.matrices[-1], self._tail_scale
             self.tail = Aggregates(last.rows, last.groups, *matrix, self.rule)
         self.visited = self.tail.pack(self.cycle)
         last.set_parent(self.tail.parent, np.arange(self.tail.n, dtype=np.int32))
@@ -222,11 +221,11 @@ class BlockHierarchy(Hierarchy):
     def _torn(self, level: GridLevel, parent: np.ndarray, count: int) -> bool:
         """True if more than one block in a thousand would join liquid across a wall."""
         rows, theta, (*weights, excess) = level.rows, self.rule.theta, self.matrices[-1]
-        root, parts = strong_parts(rows, level.groups, weights, theta, self._largest)
+        root, parts, peak = strong_parts(rows, level.groups, weights, theta)
         if parts == count:
             return False
         limit = max(8, count // 1000)
-        strong = np.empty(count, np.int32), theta, sure_weight(theta, self._largest)
+        strong = np.empty(count, np.int32), theta, peak
         cells, graph = (rows.cells, np.array(rows.shape, np.int64)), (rows.start, rows.offset, *weights)
         return _count_torn_blocks(*strong, *cells, parent, root, excess, *graph, limit) >= limit
 
@@ -239,17 +238,17 @@ class BlockHierarchy(Hierarchy):
 
     def _fill(self) -> None:
         """The matrices of all levels, all rows free."""
-        excess, _ = self._excess(self.grids[0])
+        excess = self._excess(self.grids[0])
         self.matrices = [(*self.A.weights, excess), *(_four_zeros(level.rows.n) for level in self.grids[1:])]
         for l in range(len(self.parents)):
             self._galerkin(l, None)
         self._fill_tail(np.zeros(self.grids[-1].rows.n, np.int8))
 
-    def _excess(self, level: GridLevel) -> tuple[np.ndarray, float]:
-        """Row sums, and the largest weight."""
-        A, excess, largest = self.A, np.empty(self.A.n), np.zeros(level.groups.size)
-        blocks._excess(excess, largest, A.diagonal, *A.weights, A.rows.start, A.rows.offset, level.groups)
-        return excess, float(largest.max())
+    def _excess(self, level: GridLevel) -> np.ndarray:
+        """Row sums."""
+        A, excess = self.A, np.empty(self.A.n)
+        blocks._excess(excess, A.diagonal, *A.weights, A.rows.start, A.rows.offset, level.groups)
+        return excess
 
     @property
     def _tail_scale(self) -> float:
@@ -298,7 +297,7 @@ class BlockHierarchy(Hierarchy):
         """For a new shift, compute all matrices from the finest one."""
         *weights, excess = self.matrices[0]
         if self._shift is not None:
-            excess, _ = self._excess(self.grids[0])
+            excess = self._excess(self.grids[0])
         self._shift = None if shift is None else shift.copy()
         self._diagonal = self.A.diagonal if shift is None else self.A.diagonal + shift
         self.matrices[0] = (*weights, excess if shift is None else excess + shift)
