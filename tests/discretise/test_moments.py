@@ -5,10 +5,11 @@ import itertools
 import numpy as np
 import pytest
 
-from nonstick.discretise._moments import hat_masses
+from nonstick.discretise._moments import hat_fields, hat_masses
 from nonstick.discretise._volumes import with_surroundings
 from nonstick.discretise.viscosity_fields import liquid_volumes
 from nonstick.grid.box import IndexBox
+from nonstick.grid.faces import FaceField
 from nonstick.operators.faces import FaceGrid
 
 
@@ -99,3 +100,21 @@ def test_pressure_of_liquid_at_rest_balances_its_weight(shape):
     for axis, m in enumerate(masses):
         inside = (slice(None),) * axis + (slice(1, -1),)
         np.testing.assert_allclose(np.diff(p, axis=axis), g[axis] * m[inside], atol=1e-10)
+
+
+@pytest.mark.parametrize("shape", [(6, 5), (4, 3, 5)])
+def test_cells_without_an_open_face_have_no_moments(shape):
+    rng = np.random.default_rng(3)
+    phi, axes = rng.normal(size=shape), range(len(shape))
+    faces = [(rng.random([n + (a == axis) for a, n in enumerate(shape)]) < 0.2) * 0.5 for axis in axes]
+    closed = np.ones(shape, bool)
+    for axis, share in zip(axes, faces):
+        closed &= (np.delete(share, 0, axis) == 0) & (np.delete(share, -1, axis) == 0)
+    whole, hats = hat_fields(phi)
+    some, fewer = hat_fields(phi, FaceField.of(faces))
+    first = 3 - len(shape)
+    closed = closed.reshape((1,) * first + shape)
+    assert np.array_equal(some[~closed], whole[~closed]) and closed.any() and set(some[closed]) <= {0.0, 1.0}
+    for axis, share in FaceField.of(faces).each():
+        inner = tuple(slice(1, -1) if a == axis else slice(None) for a in range(3))
+        assert np.array_equal(fewer[axis][inner][share[inner] > 0], hats[axis][inner][share[inner] > 0])

@@ -160,25 +160,46 @@ def _hats(moment, volume):
                 _hat(moment, volume, 2, plane, j, k)
 
 
-def hat_masses(phi: np.ndarray, padded: tuple[int, int, int]) -> tuple[np.ndarray, np.ndarray]:
+@parallel
+def _leave_out_closed(state, fu, fv, fw):
+    """Cells that the surface cuts count as air if all their faces are closed: what is in them does not matter."""
+    for i in prange(2, state.shape[0] - 2):
+        for j in range(2, state.shape[1] - 2):
+            for k in range(2, state.shape[2] - 2):
+                if state[i, j, k] == 2:
+                    a, b, c = i - 2, j - 2, k - 2
+                    most = max(fu[a, b, c], fu[a + 1, b, c]) if fu.size > 2 else 0.0  # in 2D it is a dummy
+                    most = max(most, max(fv[a, b, c], fv[a, b + 1, c]))
+                    if max(most, max(fw[a, b, c], fw[a, b, c + 1])) <= 0.0:
+                        state[i, j, k] = 0
+
+
+def hat_masses(
+    phi: np.ndarray, padded: tuple[int, int, int], open_faces: FaceField | None = None
+) -> tuple[np.ndarray, np.ndarray]:
     """Cell fractions (*padded) and hat masses of the faces of three axes (3, *padded).
 
     `phi` has two layers of cells more than the box on all sides (`with_surroundings`). Faces on the sides of the box
-    have the half that lies inside.
+    have the half that lies inside. Where `open_faces` are given, cells without one have no moments.
     """
     state = np.full(phi.shape, 2, np.int8)
     _cell_states(state, phi)
+    if open_faces is not None:
+        _leave_out_closed(state, *open_faces)
     volume, moment = np.zeros(padded), np.zeros((3, *padded))
     _cell_moments(volume, moment, phi, state)
     _hats(moment, volume)
     return volume, moment
 
 
-def hat_fields(phi: np.ndarray) -> tuple[np.ndarray, FaceField]:
-    """Liquid fractions of cells and hat masses of faces, on three axes, for a level set over 2D or 3D cells."""
+def hat_fields(phi: np.ndarray, open_faces: FaceField | None = None) -> tuple[np.ndarray, FaceField]:
+    """Liquid fractions of cells and hat masses of faces, on three axes, for a level set over 2D or 3D cells.
+
+    With the open shares of faces, cells that the surface cuts and that have no open face count as empty.
+    """
     first = 3 - phi.ndim
     i, j, k = (1,) * first + phi.shape
-    volume, mass = hat_masses(with_surroundings(phi, IndexBox.whole(phi.shape)), (i + 2, j + 2, k + 2))
+    volume, mass = hat_masses(with_surroundings(phi, IndexBox.whole(phi.shape)), (i + 2, j + 2, k + 2), open_faces)
     inner = [slice(1, -1)] * 3
     faces = (mass[a][(*inner[:a], slice(1, None), *inner[a + 1 :])] for a in range(first, 3))
     return np.ascontiguousarray(volume[tuple(inner)]), FaceField(map(np.ascontiguousarray, faces), range(first, 3))

@@ -49,7 +49,7 @@ class Masses:
         deep = solids.centre < -1.0
         if deep.any():
             phi = extend_into_solids(np.where(deep, 1.0, phi), deep)
-        fraction, hat = hat_fields(solids.grid.drop(phi))
+        fraction, hat = hat_fields(solids.grid.drop(phi), solids.open)
         if inertia is None:
             inertia = hat * solids.open
         elif (solids.centre < 1.0).any():

@@ -62,17 +62,10 @@ def _sort_by_cell(order, start, cell):
 
 
 @parallel
-def _reorder(columns, room, order, first):
-    """columns[a, t] becomes columns[a, order[t]] from row `first` on; `room` is as long as a row.
-
-    It works row by row, so that sorting needs room for one row and not for all.
-    """
-    for a in range(first, columns.shape[0]):
-        column = columns[a]
-        for t in prange(order.size):
-            room[t] = column[np.uintp(order[t])]
-        for t in prange(order.size):
-            column[t] = room[t]
+def _take_entries(out, column, order):
+    """out[t] = column[order[t]]"""
+    for t in prange(order.size):
+        out[t] = column[np.uintp(order[t])]
 
 
 @merged
@@ -183,9 +176,23 @@ def _normalise(u, known, mass):
 
 
 @parallel
+def _least_distances(least, solid):
+    """A bound from below of the distance to walls in each cell; `solid` is the distance at their corners."""
+    nx, ny, nz = least.shape
+    for plane in prange(nx):
+        i = np.int64(plane)
+        for j in range(ny):
+            for k in range(nz):
+                low = min(min(solid[i, j, k], solid[i + 1, j, k]), min(solid[i, j + 1, k], solid[i + 1, j + 1, k]))
+                k1 = k + 1
+                high = min(min(solid[i, j, k1], solid[i + 1, j, k1]), min(solid[i, j + 1, k1], solid[i + 1, j + 1, k1]))
+                least[i, j, k] = min(low, high) - 1e-3  # more than is rounded
+
+
+@parallel
 def _move(
-    x, vel, aff, phi, u, v, w, u0, v0, w0, pu, pv, pw, solid, su, sv, sw, corner, first, flip, affine, rate, margin,
-    shift,
+    x, vel, aff, phi, u, v, w, u0, v0, w0, pu, pv, pw, solid, clear, su, sv, sw, corner, first, flip, affine, rate,
+    margin, shift,
 ):  # fmt: skip
     """Give particles the grid velocity (u v w), move them along straight lines, then out of solids.
 
@@ -200,8 +207,8 @@ def _move(
     without limit.
 
     `solid` is the nodal distance to the walls in cells, su sv sw their velocity at the faces; the sides of the grid are
-    walls too. A particle nearer than `margin` is moved out along the normal and loses its velocity into the wall, but
-    not its velocity away from it.
+    walls too; `clear` is that of `_least_distances`. A particle nearer than `margin` is moved out along the normal and
+    loses its velocity into the wall, but not its velocity away from it.
 
     `corner` is that of the grid in the domain. Ends of moves are rounded as places in the domain, so that they do not
     depend on the box that the grid covers.
@@ -262,7 +269,7 @@ def _move(
             far = max(abs(d0), abs(d1), abs(d2))
             pieces = 1
             tests = 0  # far from every wall there is nothing to test
-            if far * 1.8 > _sample(solid, a, b, c) - margin:
+            if far * 1.8 > clear[i, j, k] - margin and far * 1.8 > _sample(solid, a, b, c) - margin:
                 pieces = max(1, int(np.ceil(2.0 * far)))
                 d0, d1, d2 = d0 / pieces, d1 / pieces, d2 / pieces
                 tests = 3

@@ -11,7 +11,7 @@ from ....core.columns import PARTICLES
 from ....errors import NonstickError
 from ....grid.mac import Grid
 from ...run.states import check_array
-from ._particles import BATCH, _bounds, _cell_of, _fastest, _reorder, _sort_by_cell
+from ._particles import BATCH, _bounds, _cell_of, _fastest, _sort_by_cell, _take_entries
 
 
 class Cloud:
@@ -26,7 +26,9 @@ class Cloud:
     liquid or inflow of the scene, so no particle needs to carry it.
 
     Velocities and matrices are most of what a particle has, and a step reads them once before it writes them anew. So
-    sorting leaves them where they are: they follow when they are asked for, and `unsorted` gives them as they are.
+    sorting leaves them where they are: they follow when they are asked for, and `unsorted` gives them as they are. In
+    memory the numbers of a particle follow each other (Fortran order), because they are read one particle at a time;
+    positions are read along an axis.
     """
 
     #: four bytes a particle are enough for 4 294 967 296 births
@@ -39,10 +41,12 @@ class Cloud:
         self.grid = grid
         self.affine = affine
         self.thick = thick
+        #: four rows, of which `x` is three; empty if it is not
+        self._rows = np.empty((4, 0))
         #: the place of each particle's velocity and matrix; None where the particle is
         self._order: np.ndarray | None = None
         for name, column in PARTICLES.items():
-            setattr(self, name, np.empty((column.width, 0) if column.width else 0, column.dtype))
+            setattr(self, name, np.empty((column.width, 0) if column.width else 0, column.dtype, order="F"))
         self.born = 0
         self.sources = np.zeros((0, 2), np.int64)
         self.start = np.zeros(int(np.prod(grid.three)) + 1, np.int64)
@@ -63,7 +67,7 @@ class Cloud:
     @vel.setter
     def vel(self, values: np.ndarray) -> None:
         self._follow()
-        self._vel = values
+        self._vel = np.asfortranarray(values)
 
     @property
     def aff(self) -> np.ndarray:
@@ -74,7 +78,7 @@ class Cloud:
     @aff.setter
     def aff(self, values: np.ndarray) -> None:
         self._follow()
-        self._aff = values
+        self._aff = np.asfortranarray(values)
 
     def unsorted(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Velocities and matrices where they are, and the place of each particle's; no places: they are in order."""
@@ -88,8 +92,7 @@ class Cloud:
     def _follow(self) -> None:
         order, self._order = getattr(self, "_order", None), None
         if order is not None:
-            self._reorder(self._vel, order)
-            self._reorder(self._aff, order)
+            self._vel, self._aff = (np.take(columns.T, order, axis=0).T for columns in (self._vel, self._aff))
 
     def __copy__(self) -> Cloud:
         self._follow()  # the copy has the same arrays
@@ -125,6 +128,7 @@ class Cloud:
 
     def keep(self, mask: np.ndarray) -> None:
         """Remove the particles outside the mask."""
+        self._rows = np.empty((4, 0))
         for name in PARTICLES:
             column = getattr(self, name)
             if column.shape[-1]:  # without a viscosity of their own there are no entries
@@ -152,18 +156,27 @@ class Cloud:
         _cell_of(cell, self.x, *self.grid.three)
         order = np.empty(n, np.int32)
         _sort_by_cell(order, self.start, cell)
-        del cell
-        for column in (self.x, self.id, self.mu):
-            self._reorder(column, order)
+        ids = cell.view(self.ID)  # the cells are not needed any more
+        _take_entries(ids, self.id, order)
+        self.id = ids
+        self._sort_places(order)
+        if self.thick:
+            self.mu = self.mu[order]
         if self.side is not None:
             self.side = self.side[order]
         self._order = order
 
-    def _reorder(self, column: np.ndarray, order: np.ndarray) -> None:
-        """Bring a column into this order, in place."""
-        rows = np.atleast_2d(column)
-        if rows.size:
-            _reorder(rows, np.empty(order.size, rows.dtype), order, self.grid.axes.start * len(rows) // 3)
+    def _sort_places(self, order: np.ndarray) -> None:
+        """Bring the positions into this order: by turns one row up and one row down, so they need one row more."""
+        rows, up = self._rows, True
+        if self.x.base is rows and self.x.shape[1] == rows.shape[1]:
+            up = self.x.ctypes.data == rows.ctypes.data
+        else:
+            rows = np.empty((4, self.n))
+        out = rows[1:] if up else rows[:3]
+        for axis in (2, 1, 0) if up else (0, 1, 2):
+            _take_entries(out[axis], self.x[axis], order)
+        self._rows, self.x = rows, out
 
     def bounds(self) -> tuple[np.ndarray, np.ndarray] | None:
         """Lower and upper corner of the box around all particles, in cells; None without particles."""

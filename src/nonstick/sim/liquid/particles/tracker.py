@@ -31,7 +31,7 @@ from ..sources.sources import Source, Taps, free_share
 from ..surface._surface import OUTSIDE
 from ..surface.particle_surface import ParticleSurface
 from ..tracking import Added, GridVelocity, StepFields
-from ._particles import _move, _part_pairs, _scatter_velocity
+from ._particles import _least_distances, _move, _part_pairs, _scatter_velocity
 from .deep import DeepLiquid, check_deep
 from .seeding import first_gradient, first_velocity, region, seed_slabs, varies
 from .spacing import displacement
@@ -473,7 +473,7 @@ class Particles:
         shapes = [a.shape for a in self.solids.open]
         vel, aff, order = cloud.unsorted()
         if not cloud.affine:
-            aff = np.zeros((9, cloud.n), np.float32)
+            aff = np.zeros((9, cloud.n), np.float32, order="F")
         pairs, density = [np.zeros((*shape, 2)) for shape in shapes], np.zeros(self.grid.three)
         plane, first = self.grid.plane, self.grid.axes.start
         _scatter_velocity(*pairs, density, cloud.x, vel, aff, order, cloud.start, plane, first)
@@ -513,9 +513,11 @@ class Particles:
                 one = cloud.part(mine)
             vel, aff = (one.vel, one.aff) if self.flip > 0.0 else one.replaced()
             if not one.affine:
-                aff = np.zeros((9, 1), np.float32)
+                aff = np.zeros((9, 1), np.float32, order="F")
+            clear = np.empty(self.grid.three, np.float32)
+            _least_distances(clear, view.nodes)
             _move(
-                one.x, vel, aff, phi, *u, *step.before[c], *shift, view.nodes, *solids.velocity,
+                one.x, vel, aff, phi, *u, *step.before[c], *shift, view.nodes, clear, *solids.velocity,
                 self.partition.corner, first, self.flip, one.affine, step.dt / self.dx, SEEDING.margin, even_out,
             )  # fmt: skip
             if one is not cloud:
