@@ -221,14 +221,12 @@ def lcp(M: Any, q: Any, **options: Any) -> Solution:
         if word not in STOPPING:
             unknown_option(word, [*STOPPING, *matrix, *start, "method"], "lcp")
     run = Run.by(method, read_options(words, options))
-    return _solve(run, Given(M, **matrix, names=("M", "q")), q, 0.0, np.inf, **start, sign=-1.0)
+    return _solve(run, Given(M, **matrix, lcp=True), q, 0.0, np.inf, **start)
 
 
-def _solve(
-    run: Run, given: Given, b: Any, lower: Any, upper: Any, x0: Any, active: Any, constraints: Any, sign: float = 1.0
-) -> Solution:
-    """Solve with a matrix that is checked; b is multiplied by `sign` first."""
-    problem = given.problem(b, lower, upper, sign)
+def _solve(run: Run, given: Given, b: Any, lower: Any, upper: Any, x0: Any, active: Any, constraints: Any) -> Solution:
+    """Solve with a matrix that is checked."""
+    problem = given.problem(b, lower, upper)
     x0, active = given.start(x0, active)
     if constraints is None:
         solution = run.solve(problem, x0, active, given.back)

@@ -109,13 +109,14 @@ def project(
 
 
 @partial(jax.custom_jvp, nondiff_argnums=(0, 1, 2))
-def _solve_grid(rtol, maxiter, warm, weights, diagonal, b, lower, upper, x0):
-    return _grid_state(rtol, maxiter, warm, weights, diagonal, b, lower, upper, x0)[0]
+def _solve_grid(rtol, maxiter, warm, *arrays):
+    return _grid_state(rtol, maxiter, warm, *arrays)[0]
 
 
 @partial(jax.jit, static_argnums=(0, 1, 2))
-def _grid_state(rtol, maxiter, warm, weights, diagonal, b, lower, upper, x0):
-    """x and the sides at which it is clamped."""
+def _grid_state(rtol, maxiter, warm, *arrays):
+    """x and the sides at which it is clamped; the arrays are weights, diagonal, b, lower, upper and x0."""
+    weights, diagonal, b, lower, upper, x0 = arrays
     fields = GridProblem(weights, diagonal, b, lower, upper).fields()
     start = _grown(x0, fields.A.layout)
     M, s = prepared(fields, start, start, warm=warm, known=False)

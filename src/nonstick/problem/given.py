@@ -108,10 +108,10 @@ class Given:
         Grid coordinates of the unknowns of a matrix.
     diagonal : array_like, optional
         The diagonal of a LinearOperator.
-    names : tuple of str
-        What the messages call A and b.
     modes : Modes, optional
         The near-null vectors of a matrix of a vector problem.
+    lcp : bool
+        Whether it is M of a complementarity problem, so that messages call b q, and q is -b.
     """
 
     def __init__(
@@ -119,10 +119,11 @@ class Given:
         A: Any,
         cells: Any = None,
         diagonal: Any = None,
-        names: tuple[str, str] = ("A", "b"),
         modes: Modes | None = None,
+        lcp: bool = False,
     ):
-        self.names = names
+        self.names = names = ("M", "q") if lcp else ("A", "b")
+        self.sign = -1.0 if lcp else 1.0
         #: the positions of the caller's unknowns in C order; None if they are in this order
         self.order: np.ndarray | None = None
         self._matrix: sp.csr_array | None = None
@@ -186,9 +187,9 @@ class Given:
         out[self.order] = values
         return out
 
-    def problem(self, b: Any, lower: Any, upper: Any, sign: float = 1.0) -> BoxProblem:
-        """The problem with this matrix, as methods see it; b is multiplied by `sign`."""
-        b = sign * self.vector(b, self.names[1])
+    def problem(self, b: Any, lower: Any, upper: Any) -> BoxProblem:
+        """The problem with this matrix, as methods see it."""
+        b = self.sign * self.vector(b, self.names[1])
         low, high = validate.bounds(lower, upper, self.n)
         return BoxProblem(self.operator, b, self.enter(low), self.enter(high))
 

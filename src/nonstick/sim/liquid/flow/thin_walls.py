@@ -45,7 +45,8 @@ class ThinWalls:
             out = _own(layers, [v[n] for v in volumes], a, b)
             for one, other in ((a, b), (b, a)):
                 for c in range(1, len(layers.list)):
-                    _add(out, drag[one], layers, away[c][one], volumes[c][n], clings[one], c, one, other)
+                    mine = (layers.of_faces[one] == c) & ~layers.closed[one] & (away[c][one] > 0.0)
+                    _add(out, drag[one], mine, away[c][one], volumes[c][n], clings[one], other)
             edges.append(grid.drop(out) if grid.dimension == 3 else out[0])
         return cls(tuple(edges), drag)
 
@@ -80,14 +81,18 @@ def _own(layers: Layers, volumes: list[np.ndarray], a: int, b: int) -> np.ndarra
 
 
 def _add(
-    edges: np.ndarray, drag: np.ndarray, layers: Layers, away: np.ndarray, volume: np.ndarray, clings: np.ndarray,
-    c: int, axis: int, other: int,
-) -> None:  # fmt: skip
+    edges: np.ndarray,
+    drag: np.ndarray,
+    mine: np.ndarray,
+    away: np.ndarray,
+    volume: np.ndarray,
+    clings: np.ndarray,
+    other: int,
+) -> None:
     """Add the drag on faces of an axis and a colour from walls before their neighbours along another axis.
 
-    `edges` becomes 0 where such a wall crosses, `away` is the distance that the colour sees.
+    `edges` becomes 0 where such a wall crosses, `mine` are the open faces of the colour, `away` the distance it sees.
     """
-    mine = (layers.of_faces[axis] == c) & ~layers.closed[axis] & (away > 0.0)
     inner = (slice(None),) * other + (slice(1, -1),)
     for near, far in ((lower, upper), (upper, lower)):
         f, g = near(away, other), far(away, other)
