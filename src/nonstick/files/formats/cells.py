@@ -11,7 +11,7 @@ import numpy as np
 from ...grid._extrapolate import _extrapolate
 from ...kernels import parallel, prange, serial
 from ...kernels._interpolate import _sample
-from .frame import Frame, in_space
+from .frame import in_space
 
 
 def widen(mask: np.ndarray, r: int, outside: bool = False) -> np.ndarray:
@@ -37,21 +37,23 @@ def widen(mask: np.ndarray, r: int, outside: bool = False) -> np.ndarray:
 LAYERS = 3
 
 
-def on_cells(frame: Frame, values: np.ndarray | None = None) -> np.ndarray:
-    """Velocity at cell centres, `[component, i, j(, k)]`, float32; zero far from the liquid.
+def on_cells(
+    position: np.ndarray, values: np.ndarray, shape: tuple[int, ...], dx: float, layers: int = LAYERS
+) -> np.ndarray:
+    """Values of particles (n, up to 3) over cells, `[component, i, j(, k)]`, float32; zero far from the liquid.
 
-    Or other values of particles, (n, components), in the place of the velocity.
+    Beyond cells with particles they are extrapolated over some layers.
     """
-    x, v = frame.get("position"), frame.get("velocity") if values is None else values
-    components = frame.dimension if v is None else v.shape[1]
-    field, count = np.zeros((3, *frame.grid.three), np.float32), np.zeros(frame.grid.three, np.int32)
-    if x is not None and v is not None and len(x):
-        _means(field, count, _lift(x), in_space(v), np.float32(1.0 / frame.dx))
+    three, components = (1,) * (3 - len(shape)) + shape, values.shape[1]
+    field, count = np.zeros((3, *three), np.float32), np.zeros(three, np.int32)
+    if len(position):
+        x, v = _lift(np.asarray(position, np.float32)), in_space(np.asarray(values, np.float32))
+        _means(field, count, x, v, np.float32(1.0 / dx))
         for part in field[:components]:
             continued = part.astype(float)
-            _extrapolate(continued, (count > 0).view(np.int8), np.empty(count.size, np.int32), LAYERS)
+            _extrapolate(continued, (count > 0).view(np.int8), np.empty(count.size, np.int32), layers)
             part[:] = continued
-    return field[:components].reshape(components, *frame.grid.shape)
+    return field[:components].reshape(components, *shape)
 
 
 def at_points(cells: np.ndarray, points: np.ndarray, dx: float) -> np.ndarray:

@@ -131,7 +131,10 @@ class Frame:
         """Velocity at cell centres, `[axis, i, j(, k)]`: means of particles, continued a few cells into the air."""
         from .cells import on_cells
 
-        return on_cells(self)
+        x, v = self.get("position"), self.get("velocity")
+        if x is None or v is None:
+            return np.zeros((self.dimension, *self.grid.shape), np.float32)
+        return on_cells(x, v, self.grid.shape, self.dx)
 
 
 def in_space(vectors: np.ndarray) -> np.ndarray:

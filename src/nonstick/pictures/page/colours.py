@@ -133,8 +133,8 @@ class Colours:
         elif self.choice == "pressure":
             values = _on_points(frame, frame.arrays["pressure"], place)
         else:
-            own = self._values(frame).astype(np.float32)[:, None]
-            values = at_points(on_cells(frame, own), place, frame.dx)[:, 0]
+            cells = on_cells(frame.arrays["position"], self._values(frame)[:, None], frame.grid.shape, frame.dx)
+            values = at_points(cells, place, frame.dx)[:, 0]
         return _bytes(ramp(scale.part(values)))
 
     def _values(self, frame: Frame) -> np.ndarray:

@@ -92,38 +92,12 @@ def _open(wall, wall_fine, rock, a, b, c):
     return min(d, np.float64(_value(rock, a, b, c)))
 
 
-@merged
-def _mean(v00, v01, v10, v11, x, y):
-    """Bilinear mean of four values."""
-    v0 = v00 + y * (v01 - v00)
-    return v0 + x * (v10 + y * (v11 - v10) - v0)
-
-
 @serial
 def _slope(f, a, b, c):
     """Normalised central difference over one node to both sides, at node coordinates."""
-    nx, ny, nz = f.shape
-    a, b, c = min(max(a, 0.0), nx - 1.0001), min(max(b, 0.0), ny - 1.0001), min(max(c, 0.0), nz - 1.0001)
-    i, j, k = int(a), int(b), int(c)
-    x, y, z = np.float32(a - i), np.float32(b - j), np.float32(c - k)
-    i0, j0, k0, i1, j1, k1 = np.uintp(i), np.uintp(j), np.uintp(k), np.uintp(i + 1), np.uintp(j + 1), np.uintp(k + 1)
-    i_, j_, k_ = np.uintp(max(i - 1, 0)), np.uintp(max(j - 1, 0)), np.uintp(max(k - 1, 0))
-    i2, j2, k2 = np.uintp(min(i + 2, nx - 1)), np.uintp(min(j + 2, ny - 1)), np.uintp(min(k + 2, nz - 1))
-    f000, f001, f010, f011 = f[i0, j0, k0], f[i0, j0, k1], f[i0, j1, k0], f[i0, j1, k1]
-    f100, f101, f110, f111 = f[i1, j0, k0], f[i1, j0, k1], f[i1, j1, k0], f[i1, j1, k1]
-    one = np.float32(1.0)
-    before = _mean(f[i_, j0, k0], f[i_, j0, k1], f[i_, j1, k0], f[i_, j1, k1], y, z)
-    after = _mean(f[i2, j0, k0], f[i2, j0, k1], f[i2, j1, k0], f[i2, j1, k1], y, z)
-    here, there = _mean(f000, f001, f010, f011, y, z), _mean(f100, f101, f110, f111, y, z)
-    g0 = np.float64((one - x) * (there - before) + x * (after - here))
-    before = _mean(f[i0, j_, k0], f[i0, j_, k1], f[i1, j_, k0], f[i1, j_, k1], x, z)
-    after = _mean(f[i0, j2, k0], f[i0, j2, k1], f[i1, j2, k0], f[i1, j2, k1], x, z)
-    here, there = _mean(f000, f001, f100, f101, x, z), _mean(f010, f011, f110, f111, x, z)
-    g1 = np.float64((one - y) * (there - before) + y * (after - here))
-    before = _mean(f[i0, j0, k_], f[i0, j1, k_], f[i1, j0, k_], f[i1, j1, k_], x, y)
-    after = _mean(f[i0, j0, k2], f[i0, j1, k2], f[i1, j0, k2], f[i1, j1, k2], x, y)
-    here, there = _mean(f000, f010, f100, f110, x, y), _mean(f001, f011, f101, f111, x, y)
-    g2 = np.float64((one - z) * (there - before) + z * (after - here))
+    g0 = np.float64(_value(f, a + 1.0, b, c) - _value(f, a - 1.0, b, c))
+    g1 = np.float64(_value(f, a, b + 1.0, c) - _value(f, a, b - 1.0, c))
+    g2 = np.float64(_value(f, a, b, c + 1.0) - _value(f, a, b, c - 1.0))
     s = np.sqrt(g0 * g0 + g1 * g1 + g2 * g2) + 1e-12
     return g0 / s, g1 / s, g2 / s
 

@@ -9,6 +9,8 @@ import numpy as np
 import scipy  # loads its ndimage, which is slow to load, at the first use
 
 from ...core.palette import AIR, PAINTS, RAMP, SOLID, SOLID_EDGE, WATER, WATER_EDGE, ramp
+from ...files.formats.cells import LAYERS
+from ...files.formats.cells import on_cells as particles_on_cells
 from ...grid.levelset import smooth
 from ...grid.shapes import Shape
 from ._plane import _colour, _cover, _dots, _walls
@@ -120,19 +122,12 @@ def values(frame, colour: str, shape: tuple[int, ...], dx: float, scale: float |
 
 
 def on_cells(value: np.ndarray, position: np.ndarray, shape: tuple[int, ...], dx: float) -> np.ndarray:
-    """Means of particles over cells, smoothed; a cell without particles takes that of the nearest cell with some.
+    """Means of particles over cells, smoothed, and continued as far as pictures look at them.
 
     `value` is (n,), or (n, k) for k numbers of each particle.
     """
-    index = tuple(np.clip((position / dx).astype(int).T, 0, np.array(shape)[:, None] - 1))
-    flat = np.ravel_multi_index(index, shape)
-    size = int(np.prod(shape))
-    count = np.bincount(flat, minlength=size).reshape(shape)
-    nearest = tuple(scipy.ndimage.distance_transform_edt(count == 0, return_distances=False, return_indices=True))
-    out = []
-    for column in np.atleast_2d(value.T):
-        mean = np.bincount(flat, column, minlength=size).reshape(shape) / np.maximum(count, 1)
-        out.append(scipy.ndimage.gaussian_filter(mean[nearest], 0.7))
+    means = particles_on_cells(position, value.reshape(len(value), -1), shape, dx, 2 * LAYERS)
+    out = [scipy.ndimage.gaussian_filter(mean, 0.7) for mean in means]
     return out[0] if value.ndim == 1 else np.stack(out, axis=-1)
 
 
