@@ -217,14 +217,14 @@ def plate(n):
 def random_couplings(n, each=5):
     """M Mᵀ + 0.1 with `each` random entries in a row of M: no mesh behind it."""
     rng = np.random.default_rng(0)
-    M = sp.random_array((n, n), density=each / n, rng=rng)
+    M = sp.random_array((n, n), density=each / n, random_state=rng)
     return sp.csr_array(M @ M.T + 0.1 * sp.eye_array(n)), rng.standard_normal(n), 0.0, np.inf, False
 
 
 def normal_equations(n):
     """Nonnegative least squares as JᵀJ: nearly dense."""
     rng = np.random.default_rng(1)
-    J = sp.random_array((2 * n, n), density=0.02, rng=rng)
+    J = sp.random_array((2 * n, n), density=0.02, random_state=rng)
     A = sp.csr_array(J.T @ J + 1e-6 * sp.eye_array(n))
     return A, J.T @ rng.standard_normal(2 * n), 0.0, np.inf, False
 

@@ -130,7 +130,7 @@ def test_mistakes_of_quadratic_programs(arguments, words):
 
 def test_least_squares_from_products_alone_with_many_columns():
     rng = np.random.default_rng(3)
-    J = sp.random_array((4000, 3000), density=0.002, rng=rng) + sp.eye_array(4000, 3000)
+    J = sp.random_array((4000, 3000), density=0.002, random_state=rng) + sp.eye_array(4000, 3000)
     y = rng.standard_normal(4000)
     expected = nonstick.lsq(J, y, (0.0, None), rtol=1e-8)
     found = nonstick.lsq(aslinearoperator(J), y, (0.0, None), rtol=1e-8)

@@ -17,7 +17,7 @@ BUSY = """
 import os, signal, threading, numpy as np, scipy.sparse as sp
 from scipy.sparse.linalg import splu
 from nonstick.cli.terminal import guarded
-A = sp.random_array((6000, 6000), density=0.01, rng=1, format="csc") + 100 * sp.eye_array(6000, format="csc")
+A = sp.random_array((6000, 6000), density=0.01, random_state=1, format="csc") + 100 * sp.eye_array(6000, format="csc")
 def work():
     print("ready", flush=True)
     splu(A, permc_spec="NATURAL")

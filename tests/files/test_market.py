@@ -14,7 +14,7 @@ from nonstick.files.problem_file import read_market
 rng = np.random.default_rng(3)
 LOWER = sp.csr_array(np.tril(rng.standard_normal((7, 7))) * (rng.random((7, 7)) < 0.5))
 MATRICES = {
-    "general": sp.random_array((5, 8), density=0.4, rng=rng),
+    "general": sp.random_array((5, 8), density=0.4, random_state=rng),
     "symmetric": LOWER + LOWER.T,
     "skew-symmetric": LOWER - LOWER.T,
     "dense": rng.standard_normal((4, 3)),

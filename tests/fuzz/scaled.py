@@ -82,7 +82,9 @@ def _matrix(rng, kind, n):
         keep = i != j
         return _laplacian(n, i[keep], j[keep], rng.random(keep.sum()) + 0.1, rng), cells
     n = min(n, 300)
-    B = sp.random_array((n, n), density=min(1.0, 4.0 / n), rng=rng, data_sampler=lambda size: rng.standard_normal(size))
+    B = sp.random_array(
+        (n, n), density=min(1.0, 4.0 / n), random_state=rng, data_sampler=lambda size: rng.standard_normal(size)
+    )
     return sp.csr_array(B @ B.T + sp.diags_array(10.0 ** rng.uniform(-4, 0) * np.ones(n))), cells
 
 

@@ -11,7 +11,7 @@ from nonstick.operators import CSROperator, Masked
 @pytest.mark.parametrize("n, density, seed", [(0, 0.0, 0), (1, 0.0, 0), (40, 0.01, 1), (40, 0.05, 2), (300, 0.004, 3)])
 def test_parts_of_a_random_graph(n, density, seed):
     rng = np.random.default_rng(seed)
-    A = sp.random_array((n, n), density=density, rng=rng)
+    A = sp.random_array((n, n), density=density, random_state=rng)
     A = sp.csr_array(A + A.T + sp.eye_array(n))
     A.data[rng.random(A.nnz) < 0.1] = 0.0  # stored zeros are no couplings
     A = sp.csr_array(A.multiply((A != 0).T))  # in both directions

@@ -11,7 +11,7 @@ from nonstick.operators.csr import CSROperator
 @pytest.mark.parametrize("density", [0.05, 0.2, 0.6])
 def test_products_against_numpy(density):
     rng = np.random.default_rng(0)
-    M = sp.random_array((37, 37), density=density, rng=rng) + sp.eye_array(37)
+    M = sp.random_array((37, 37), density=density, random_state=rng) + sp.eye_array(37)
     lengths = np.diff(sp.csr_array(M).indptr)
     A, full = CSROperator(M, symmetric=False), sp.csr_array(M).toarray()
     assert lengths.size > len(set(lengths % 4)) > 2  # the four sums, with and without rows left over
@@ -33,7 +33,7 @@ def test_pairs_of_entries_in_any_pattern():
     rng, where, values = np.random.default_rng(1), np.empty(2, np.int64), np.empty(2)
     found = set()
     for k in range(60):
-        M = sp.csr_array(sp.random_array((9, 9), density=0.3, rng=rng) * 0.1 + 2 * sp.eye_array(9))
+        M = sp.csr_array(sp.random_array((9, 9), density=0.3, random_state=rng) * 0.1 + 2 * sp.eye_array(9))
         if k % 2:
             M = sp.csr_array(M + M.T)
         if k % 6 == 1:  # an entry without its twin

@@ -11,7 +11,7 @@ def make(kind, rng):
     parent = rng.integers(-1, 5, 40).astype(np.int32)
     if kind == "aggregate":
         return AggregateTransfer(parent, 5)
-    P = sp.random_array((40, 5), density=0.4, rng=rng, format="csr")
+    P = sp.random_array((40, 5), density=0.4, random_state=rng, format="csr")
     return MatrixTransfer(P, 0.25, parent)
 
 

@@ -33,7 +33,7 @@ def slow_row_error(A, b, lower, upper, x, atol=0.0):
 
 def random_problem(seed, n=40):
     rng = np.random.default_rng(seed)
-    A = sp.random_array((n, n), density=0.1, rng=rng)
+    A = sp.random_array((n, n), density=0.1, random_state=rng)
     A = sp.csr_array(A @ A.T + sp.diags_array(rng.uniform(0.1, 2.0, n)))
     lower = np.where(rng.random(n) < 0.5, rng.uniform(-1.0, 0.0, n), -np.inf)
     upper = np.where(np.isfinite(lower) & (rng.random(n) < 0.5), lower + rng.uniform(0.0, 1e-3, n), np.inf)

@@ -100,7 +100,7 @@ def test_a_prediction_with_kinks_is_kept():
 def test_random_positive_definite_matrices_are_solved():
     rng = np.random.default_rng(1)
     for n in (301, 500):
-        B = sp.random_array((n, n), density=5 / n, rng=rng)
+        B = sp.random_array((n, n), density=5 / n, random_state=rng)
         A = sp.csr_array(B @ B.T + 0.1 * sp.eye_array(n))
         assert nonstick.solve(A, rng.standard_normal(n), -0.1, 0.5, rtol=1e-8).converged
 

@@ -64,6 +64,21 @@ def test_a_frame_of_other_numbers_is_damaged(made, name, value):
         export(made, "usd")
 
 
+@pytest.mark.parametrize(
+    "lost, fault",
+    [("", "body_centre holds 0 of 1 bodies"), ("body_orientation", "body_orientation is missing"),
+     ("body_centre", "body_centre is missing")],
+)  # fmt: skip
+def test_a_frame_without_its_bodies_is_damaged(made, lost, fault):
+    file = made / "frames" / "000001.npz"
+    with np.load(file) as data:
+        arrays = {name: data[name][:0] if not lost and name.startswith("body_") else data[name] for name in data}
+    arrays.pop(lost, None)
+    np.savez(file, **arrays)
+    with pytest.raises(NonstickError, match=rf"frames/000001\.npz is damaged, {fault}"):
+        export(made, "usd")
+
+
 @pytest.mark.parametrize("surface", [None, "../../secret.obj", 3])
 def test_the_surface_of_a_body_comes_from_its_shape_and_not_from_a_file(made, surface):
     """Runs of older versions may have no surfaces, or outlines."""

@@ -163,7 +163,7 @@ def test_gmres_restarts(make_stencil):
 def test_unsymmetric_systems():
     """GMRES and BiCGStab do not need symmetry."""
     rng = np.random.default_rng(0)
-    A = sp.random_array((60, 60), density=0.1, rng=rng).tocsr() + sp.diags_array(np.full(60, 5.0))
+    A = sp.random_array((60, 60), density=0.1, random_state=rng).tocsr() + sp.diags_array(np.full(60, 5.0))
     b = rhs(60)
     for recipe in (GMRES(rtol=1e-11), BiCGStab(rtol=1e-11)):
         x = np.zeros(60)

@@ -87,7 +87,7 @@ def slow_interpolation(M, kind, slots, cuts, sweeps):
 def test_interpolation_is_that_of_the_slow_twin(seed, mixed):
     """Random couplings, so that no two entries are equal; some of them positive."""
     rng = np.random.default_rng(seed)
-    W = sp.random_array((60, 60), density=0.06, rng=rng)
+    W = sp.random_array((60, 60), density=0.06, random_state=rng)
     W = sp.csr_array(W + W.T)
     W.setdiag(0.0)
     W.data[W.data < (0.5 if mixed else 0.15)] *= -0.5
@@ -132,7 +132,7 @@ def slow_sparse_rows(S, natural, alone):
 @pytest.mark.parametrize("seed", range(3))
 def test_sparse_coarse_rows_are_those_of_the_slow_twin(seed):
     rng = np.random.default_rng(seed)
-    W = sp.random_array((80, 80), density=0.1, rng=rng)
+    W = sp.random_array((80, 80), density=0.1, random_state=rng)
     W = sp.csr_array(W + W.T)
     W.setdiag(0.0)
     total = np.asarray(W.sum(axis=1)).ravel()

@@ -47,7 +47,7 @@ def test_factor_is_the_twin(operator, recipe):
 def test_general_pattern():
     """A graph with triangles, where off-diagonals change during elimination."""
     rng = np.random.default_rng(3)
-    B = sp.random_array((40, 40), density=0.1, rng=rng).toarray()
+    B = sp.random_array((40, 40), density=0.1, random_state=rng).toarray()
     A = B @ B.T + np.diag(rng.uniform(2, 3, 40))
     for recipe, tuning in ((MIC(0.97, 0.0), 0.97), (ILU(), 0.0)):
         found = as_dense(recipe.setup(CSROperator(sp.csr_array(A))), 40)

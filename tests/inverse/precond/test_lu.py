@@ -23,7 +23,7 @@ def dense_lu(A: np.ndarray) -> np.ndarray:
 
 def matrix(n=40, seed=3) -> np.ndarray:
     rng = np.random.default_rng(seed)
-    B = sp.random_array((n, n), density=0.15, rng=rng).toarray()
+    B = sp.random_array((n, n), density=0.15, random_state=rng).toarray()
     np.fill_diagonal(B, 0.0)
     return np.diag(B.sum(axis=1) + rng.uniform(0.1, 1.0, n)) - B
 

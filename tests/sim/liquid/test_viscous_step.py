@@ -93,3 +93,10 @@ def test_a_wave_lower_than_a_cell_moves_in_viscous_liquid():
     """The pressure must act once on faces above the surface: they dragged liquid up, and the wave stood still."""
     found = experiments()["viscous-wave"].measure(Size(32)).values
     assert found["share"] == pytest.approx(1.0, abs=0.16)  # 0.85; the mean error is 9 % of the height
+
+
+def test_very_thick_liquid_in_a_sphere_is_solved_in_few_iterations():
+    """Both preconditioners of `stokes-auto` end here, after 1000 iterations they had gained nothing; a factor does."""
+    changes = {"domain.resolution": 10, "physics.viscosity": 6.5e11, "time.max_substeps": 20}
+    rows = Simulation(Scene.load("sphere", changes)).next_frame()
+    assert all(r["converged"] and r["method"] == "stokes-auto" and r["iterations"] < 300 for r in rows)

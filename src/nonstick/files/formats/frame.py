@@ -51,6 +51,9 @@ class Frame:
 
     def _fault(self) -> str:
         """What is wrong with the arrays; nothing if they are sound."""
+        missing = {"body_centre", "body_orientation"} - self.arrays.keys()
+        if len(missing) == 1:
+            return f"{missing.pop()} is missing"
         bodies = len(np.atleast_1d(self.arrays["body_centre"])) if "body_centre" in self.arrays else 0
         for name, column in LAYOUT.items():
             if name in self.arrays and name not in ("born", "deep", "sources"):

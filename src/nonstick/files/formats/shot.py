@@ -21,7 +21,7 @@ from ...grid.shapes import Box, Complement, Shape
 from ...grid.shapes.combined import Posed
 from ...scenes.geometry import build
 from ..atomic import safe_name
-from ..rundir import RunDirectory
+from ..rundir import RunDirectory, damaged
 from .frame import Frame
 from .mesh import TriangleMesh, of_body, of_shape
 
@@ -143,7 +143,12 @@ class Shot:
         """One frame; `arrays` if it is at hand and need not be read."""
         if arrays is not None:
             return Frame(number, arrays, self.grid)
-        return Frame(number, self.run.read_frame(number), self.grid, self.run.frame_file(number))
+        file = self.run.frame_file(number)
+        frame = Frame(number, self.run.read_frame(number), self.grid, file)
+        centres = frame.get("body_centre")
+        if centres is not None and len(centres) < len(self.bodies):
+            raise damaged(file, f"body_centre holds {len(centres)} of {len(self.bodies)} bodies")
+        return frame
 
     @cached_property
     def volumes(self) -> dict[int, float]:

@@ -106,12 +106,19 @@ class _SparseFactor(Inverse):
 
 @dataclass(frozen=True)
 class Direct(Recipe):
-    """`iterations` counts refinement steps; `setup` makes the factor, once for every free set."""
+    """`iterations` counts refinement steps; `setup` makes the factor, once for every free set.
+
+    It fits operators of at most `most` unknowns, or any.
+    """
 
     shift: float = 1e-12
     rtol: float = 1e-12
     maxiter: int = 10
+    most: int | None = None
     general: ClassVar[bool] = True
+
+    def fits(self, operator):
+        return self.most is None or operator.n <= self.most
 
     def setup(self, operator, reuse=None):
         kept = reuse.factor if isinstance(reuse, _Direct) else None
