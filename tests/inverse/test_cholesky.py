@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 from gallery import elasticity, grid, plate, random_couplings
 
-from nonstick.inverse.cholesky import one_thread
+from nonstick.inverse.cholesky import factor as cholesky
 from nonstick.inverse.cholesky.factor import CholeskyFactor
 from nonstick.inverse.cholesky.fronts import Fronts, fronts
 from nonstick.inverse.krylov.direct import Direct, Factor
@@ -133,7 +133,7 @@ def test_the_memory_of_a_factor_is_used_again():
 @pytest.fixture
 def blas():
     """What asks for and what sets the number of BLAS's threads; the number is restored."""
-    functions = one_thread._functions()
+    functions = cholesky._functions()
     if functions is None:
         pytest.skip("SciPy's BLAS is not OpenBLAS")
     before = functions[0]()
@@ -145,12 +145,12 @@ def test_blas_has_one_thread_while_a_factor_is_made(blas):
     ask, tell = blas
     tell(3)
     found = ask()  # fewer where there are fewer cores
-    with one_thread.blas_on_one_thread():
-        with one_thread.blas_on_one_thread():
+    with cholesky.blas_on_one_thread():
+        with cholesky.blas_on_one_thread():
             assert ask() == 1
         assert ask() == 1
     assert ask() == found
-    with pytest.raises(KeyError), one_thread.blas_on_one_thread():
+    with pytest.raises(KeyError), cholesky.blas_on_one_thread():
         raise KeyError
     assert ask() == found
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from nonstick import PressureProblem, Scene, Simulation, solve_problem
-from nonstick.inverse.multigrid.grid import gathered
+from nonstick.inverse.multigrid.grid import level
 from nonstick.mpi.shared import Shared, solve_shared
 from nonstick.parallel.boxes import Boxes
 from nonstick.sim.liquid.distributed import simulate
@@ -44,7 +44,7 @@ def chambers(shape, walls, push, held=None):
 @pytest.fixture(params=[60, 20_000])
 def size(request, monkeypatch):
     """With several shared levels, and with one."""
-    monkeypatch.setattr(gathered, "GATHERED", request.param)
+    monkeypatch.setattr(level, "GATHERED", request.param)
 
 
 @pytest.mark.parametrize("shape", [(20, 14), (16, 10, 12)])

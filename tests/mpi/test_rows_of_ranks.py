@@ -3,7 +3,7 @@ import pytest
 
 import nonstick
 from nonstick import NonstickError, cases
-from nonstick.inverse.multigrid.grid import gathered
+from nonstick.inverse.multigrid.grid import level
 from nonstick.mpi import rows
 
 
@@ -16,7 +16,7 @@ def shares(comm, n, seed=0):
 
 @pytest.mark.parametrize("name, n", [("circle2d", 24), ("sphere3d", 14), ("obstacle2d", 24)])
 def test_rows_may_be_spread_in_any_way(comm, monkeypatch, name, n):
-    monkeypatch.setattr(gathered, "GATHERED", 60)
+    monkeypatch.setattr(level, "GATHERED", 60)
     problem = cases.build(name, n).problem
     order, mine = shares(comm, problem.n)
     A = problem.A.matrix()[order][:, order][mine]

@@ -7,7 +7,7 @@ import pytest
 
 import nonstick
 from nonstick import NonstickError, cases
-from nonstick.inverse.multigrid.grid import gathered
+from nonstick.inverse.multigrid.grid import level
 from nonstick.mpi import case
 from nonstick.mpi.shared import AUTO, Shared, solve_shared
 from nonstick.parallel.boxes import Boxes
@@ -18,7 +18,7 @@ from nonstick.solvers.safeguards.descent import face_descent
 @pytest.fixture
 def deep(monkeypatch):
     """Small problems with several shared levels."""
-    monkeypatch.setattr(gathered, "GATHERED", 60)
+    monkeypatch.setattr(level, "GATHERED", 60)
 
 
 def whole(comm, shared, values):

@@ -7,7 +7,7 @@ import numpy as np
 from .. import cases
 from ..errors import NonstickError
 from ..grid.box import IndexBox
-from ..inverse.multigrid.grid.gathered import shared_levels
+from ..inverse.multigrid.grid.level import shared_levels
 from ..parallel.boxes import Boxes
 from ..parallel.comm import Comm
 from .shared import Shared, bare

@@ -14,7 +14,7 @@ import scipy.sparse as sp
 
 from ..core import validate
 from ..errors import NonstickError
-from ..inverse.multigrid.grid.gathered import shared_levels
+from ..inverse.multigrid.grid.level import shared_levels
 from ..operators.base import Operator
 from ..operators.piece import SharedPiece
 from ..parallel.boxes import Boxes

@@ -5,7 +5,7 @@ import pytest
 from scipy.ndimage import maximum_filter, minimum_filter
 
 from nonstick.files.formats import _surface
-from nonstick.files.formats.cells import widen
+from nonstick.files.formats.frame import widen
 from nonstick.files.formats.surface import PAD, SETTINGS, _kinds, _shift
 from nonstick.grid.box import IndexBox
 from nonstick.grid.levelset import flat_distance

@@ -5,7 +5,7 @@ import pytest
 from scipy.ndimage import map_coordinates, maximum_filter
 
 from nonstick.files.formats import _cubes, _walls, obj
-from nonstick.files.formats.cells import _means, at_points
+from nonstick.files.formats.frame import _means, at_points
 from nonstick.files.formats.mesh import TriangleMesh, of_level_set
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from nonstick import NonstickError
 from nonstick.files.formats import LAYOUT, Frame, Shot
-from nonstick.files.formats.cells import at_points, on_faces
+from nonstick.files.formats.frame import at_points, on_faces
 from nonstick.grid.mac import Grid
 
 PAGE = next(Path(__file__).parents[3].joinpath("docs").rglob("export.md"))

@@ -3,8 +3,7 @@
 import numpy as np
 from scipy.ndimage import map_coordinates
 
-from nonstick.pictures.render._plane import _colour, _cover, _dots, _walls
-from nonstick.pictures.render.plane import calm
+from nonstick.pictures.render.plane import _colour, _cover, _dots, _walls, calm
 
 
 def pixels(h, w, nx, ny):

@@ -16,9 +16,8 @@ from ...grid.faces import lower, upper
 from ...scenes.scene import Scene
 from ..atomic import replacing, write_text
 from . import glb, obj, ply, usd, vdb, vtk
-from .cells import LAYERS, on_faces
 from .format import Format, OneFile, Options, Still
-from .frame import Frame, in_space
+from .frame import LAYERS, Frame, in_space, on_faces
 from .mesh import TriangleMesh
 from .shot import Shot
 from .surface import Kind, level_set

@@ -27,8 +27,7 @@ from ...grid.faces import lifted
 from ...grid.levelset import flat_distance, smooth
 from ...grid.mac import Grid
 from . import _surface, _walls
-from .cells import at_points, widen
-from .frame import Frame
+from .frame import Frame, at_points, widen
 from .mesh import TriangleMesh, of_level_set, of_plane
 from .shot import FAR, Shot, between_samples
 

@@ -15,7 +15,7 @@ from ...core.palette import RAMP, WATER, ramp
 from ...errors import NonstickError
 from ...files.arrays import ArrayFile
 from ...files.formats import Frame, Shot
-from ...files.formats.cells import at_points, on_cells
+from ...files.formats.frame import at_points, on_cells
 
 #: choices of the page; `liquid` is the liquid's own colour
 COLOURS = ("liquid", "speed", "pressure", "viscosity", "age")

@@ -18,8 +18,7 @@ from ...core.options import Stopping
 from ...inverse.base import Inverse
 from ...inverse.multigrid.algebraic.coarsening import AlgebraicHierarchy
 from ...inverse.multigrid.grid.blocks import BlockHierarchy
-from ...inverse.multigrid.grid.gathered import GatherLevel
-from ...inverse.multigrid.grid.level import add_galerkin, coarse_rows
+from ...inverse.multigrid.grid.level import GatherLevel, add_galerkin, coarse_rows
 from ...operators.base import Operator
 from ...operators.lowrank import LowRank
 from ...operators.stencil import StencilOperator

@@ -39,9 +39,8 @@ from ..cycles import Cycle
 from ..hierarchy import Coarsening, Hierarchy, Multigrid, descend
 from ..level import Level
 from ..smoothers import RedBlack
-from . import gathered
-from .gathered import GatherLevel
-from .level import GridLevel, add_galerkin, coarse_rows
+from . import level as levels
+from .level import GatherLevel, GridLevel, add_galerkin, coarse_rows
 
 #: cells that are looked at to find anisotropy
 SAMPLE = 10_000
@@ -211,7 +210,7 @@ class BlockHierarchy(Hierarchy):
         """The blocks of a level, unless they are few or would join liquid across walls."""
         rows, parent = coarse_rows(level.rows, level.groups)
         if isinstance(rows.piece, SharedPiece):
-            if rows.piece.boxes.align < 2 or rows.piece.count <= gathered.GATHERED:
+            if rows.piece.boxes.align < 2 or rows.piece.count <= levels.GATHERED:
                 return None
         elif rows.n <= PACKED_SIZE or rows.n == level.n or self._torn(level, parent, rows.n):
             return None
