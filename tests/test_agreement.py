@@ -3,7 +3,7 @@
 import pytest
 
 from nonstick import cases
-from nonstick.validation.cases import methods
+from nonstick.validation import measures
 
 # Small, and some of them odd; every case of either dimension.
 SIZES = {
@@ -21,7 +21,7 @@ def test_no_case_is_left_out():
 
 
 @pytest.mark.parametrize("dimension", SIZES)
-@pytest.mark.parametrize("method", methods.methods())
+@pytest.mark.parametrize("method", measures.methods())
 def test_agreement(method, dimension):
-    failures = [methods.compare(name, n, method)[1] for name, n in SIZES[dimension].items()]
+    failures = [measures.compare(name, n, method)[1] for name, n in SIZES[dimension].items()]
     assert not any(failures), "\n".join(filter(None, failures))

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from nonstick import NonstickError
-from nonstick.validation import Published, experiments
-from nonstick.validation.cases import waves
+from nonstick.validation import Published, experiments, measures
 
 CASES = experiments()
 
@@ -42,11 +41,11 @@ def test_exact_numbers_are_those_of_their_formulas():
     slow = (
         -math.log(ratio) - 0.9157 + sum(c * ratio**p for c, p in ((1.7244, 2), (-1.7302, 4), (2.4056, 6), (-4.5913, 8)))
     )
-    bore, behind = waves.stoker()
+    bore, behind = measures.stoker()
     for case, key, value in (
         ("slosh", "period", 2 * math.pi / math.sqrt(9.81 * math.pi * math.tanh(0.5 * math.pi))),
         ("standing-wave", "period", 2 * math.pi / frequency * (1 + (k * speed / frequency) ** 2 / 8)),
-        ("u-tube", "period", waves.SWING),
+        ("u-tube", "period", measures.SWING),
         ("stoker", "speed", bore),
         ("stoker", "depth", behind),
         ("faxen", "speed", 1e3 * 200.0 * 9.81 * 0.02**2 * slow / (4 * 10.0)),

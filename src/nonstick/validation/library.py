@@ -17,7 +17,7 @@ Names, columns, values and curves are Python expressions, in the order of the fi
 - parameters and earlier names, `cells`, `steps`, `data` and `scene(overrides)`;
 - `sim`, positions `x` and velocities `v` of its particles, its `time` and `dx`;
 - after the run the columns as arrays, their times `t`, and the table of `probes`;
-- `np`, `math`, `g`, the functions below, and those of the Python file beside the TOML file.
+- `np`, `math`, `g`, and the functions of `measures.py` and `walls.py`.
 
 `values` or `curves` may be one expression that returns all of them. A value with `{run}` in its name is worked out
 after each run. The others see the names of the last run, and those of each run as its attributes: `sticky.top[-1]`.
@@ -29,10 +29,10 @@ from __future__ import annotations
 
 import math
 import tomllib
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import partial
-from importlib import import_module, resources
+from importlib import resources
 from types import SimpleNamespace
 from typing import Any
 
@@ -41,58 +41,11 @@ import numpy as np
 from ..errors import NonstickError
 from ..scenes.scene import Scene
 from ..sim.liquid.simulation import Simulation
+from . import measures, walls
 from .case import Case, Curve, Measured, Published, Size
+from .measures import frames
 
-GRAVITY = 9.81
-
-
-# -- the words of expressions -------------------------------------------------------------------------
-
-
-def slope(x: Any, y: Any) -> float:
-    """Of the straight line that fits best."""
-    return float(np.polyfit(x, y, 1)[0])
-
-
-def zeros(t: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Where a curve crosses zero, from straight lines between its points."""
-    k = np.flatnonzero(y[:-1] * y[1:] < 0)
-    return t[k] - y[k] * (t[k + 1] - t[k]) / (y[k + 1] - y[k])
-
-
-def period(places: np.ndarray) -> float:
-    """The period of which places like zeros or maxima are halves apart."""
-    return 2 * slope(np.arange(places.size), places)
-
-
-def curve(f: Callable[[np.ndarray], np.ndarray], low: float, high: float, points: int) -> Curve:
-    """A function at places evenly spread."""
-    x = np.linspace(low, high, points)
-    return x, f(x)
-
-
-def surface(simulation: Simulation) -> tuple[tuple[np.ndarray, ...], np.ndarray, np.ndarray]:
-    """Columns of cells with a surface (their indices), the highest liquid cell of each, and heights in cells."""
-    phi = np.moveaxis(simulation.grid.level_set, 1, -1)
-    crossing = (phi[..., :-1] < 0) & (phi[..., 1:] >= 0)
-    columns = np.nonzero(crossing.any(axis=-1))
-    j = crossing.shape[-1] - 1 - np.argmax(crossing[columns][:, ::-1], axis=-1)
-    below, above = phi[(*columns, j)], phi[(*columns, j + 1)]
-    return columns, j, j + 0.5 + below / (below - above)
-
-
-def frames(simulation: Simulation, until: float) -> Iterator[list[dict[str, Any]]]:
-    """Run frame by frame up to a time; the rows of statistics of every frame."""
-    while simulation.time < until - 1e-9:
-        yield simulation.next_frame()
-
-
-WORDS: dict[str, Any] = {"np": np, "math": math, "g": GRAVITY} | {
-    word.__name__: word for word in (slope, zeros, period, curve, surface)
-}
-
-
-# -- the runner ---------------------------------------------------------------------------------------
+WORDS = {"np": np, "math": math, "g": measures.GRAVITY} | vars(measures) | vars(walls)
 
 
 @dataclass(frozen=True)
@@ -194,27 +147,23 @@ def experiments() -> dict[str, Case]:
     'Water sloshes in a tank: period of the first mode'
     """
     found: dict[str, Case] = {}
-    folder = resources.files(f"{__package__}.cases")
-    for file in folder.iterdir():
+    for file in resources.files(__package__).joinpath("cases").iterdir():
         if file.name.endswith(".toml"):
             tables = tomllib.loads(file.read_text(encoding="utf-8"))
-            words, stem = dict(WORDS), file.name.removesuffix(".toml")
-            if (folder / f"{stem}.py").is_file():
-                words |= vars(import_module(f"{__package__}.cases.{stem}"))
             for name, table in tables.items():
                 if name in found:
                     raise NonstickError(f"two cases are called {name}: one of them is in {file.name}")
-                found[name] = _case(name, _merged(tables[table["like"]], table) if "like" in table else table, words)
+                found[name] = _case(name, _merged(tables[table["like"]], table) if "like" in table else table)
     return dict(sorted(found.items()))
 
 
-def _case(name: str, table: Mapping[str, Any], words: dict[str, Any]) -> Case:
+def _case(name: str, table: Mapping[str, Any]) -> Case:
     keys = {key: table[key] for key in ("title", "citation", "about", "timeless") if key in table}
-    data = {key: _curve(of, words) for key, of in table.get("data", {}).items()}
+    data = {key: _curve(of) for key, of in table.get("data", {}).items()}
     return Case(
         name,
         published=tuple(Published(**{"text": number["key"], **number}) for number in table["published"]),
-        measure=Measure(name, table, words, data),
+        measure=Measure(name, table, WORDS, data),
         quick=tuple(map(_size, table["quick"])),
         full=tuple(map(_size, table["full"])),
         axes=tuple(table.get("axes", ("", ""))),
@@ -227,8 +176,8 @@ def _size(entry: int | list[int]) -> Size:
     return Size(*entry) if isinstance(entry, list) else Size(entry)
 
 
-def _curve(entry: str | list[list[float]], words: dict[str, Any]) -> Curve:
-    x, y = eval(entry, dict(words)) if isinstance(entry, str) else entry
+def _curve(entry: str | list[list[float]]) -> Curve:
+    x, y = eval(entry, dict(WORDS)) if isinstance(entry, str) else entry
     return np.asarray(x), np.asarray(y)
 
 

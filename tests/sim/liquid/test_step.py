@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from nonstick import Scene, Simulation
-from nonstick.validation import Size, experiments
-from nonstick.validation.cases import scenes
+from nonstick.validation import Size, experiments, measures
 
 
 def collision(speed, cells=48):
@@ -78,7 +77,7 @@ def test_energy_hardly_grows(name, cells, more, rise, above):
     `folding` in splashes.
     """
     scene = Scene.load(name, {"domain.resolution": cells, **more})
-    grown = scenes.rises(*scenes.history(scene, 60))
+    grown = measures.rises(*measures.history(scene, 60))
     assert grown[0] < rise and grown[1] < above
 
 
@@ -86,7 +85,7 @@ def test_energy_hardly_grows(name, cells, more, rise, above):
 def test_a_wave_and_a_dam_do_not_gain_energy(name, cells, rise, above):
     """Without evening out, which lifts particles: 1.4e-3 and 8e-3, 4e-4 and 0 were measured."""
     scene = experiments()[name].measure.names(Size(cells))["scene"]({"particles.even_out": False})
-    grown = scenes.rises(*scenes.history(scene, 60))
+    grown = measures.rises(*measures.history(scene, 60))
     assert grown[0] < rise and grown[1] < above
 
 

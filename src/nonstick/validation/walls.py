@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from ...discretise.viscosity import ViscosityProblem
-from ...scenes.scene import Scene
-from ...sim.liquid.simulation import Simulation
-from ..library import frames
+from ..discretise.viscosity import ViscosityProblem
+from ..scenes.scene import Scene
+from ..sim.liquid.simulation import Simulation
+from .measures import frames
 
 
 @dataclass(frozen=True)

@@ -1,1 +1,0 @@
-"""Cases as TOML files, each with the functions that measure them in a Python file of the same name."""
