@@ -42,7 +42,7 @@ from .inverse.precond.jacobi import Jacobi
 from .inverse.precond.projection import BlockDiagonal, Projection
 from .operators.base import Operator
 from .operators.stencil import ONE_THREAD_BELOW
-from .solvers.andersen.newton import MinMapNewton
+from .solvers.andersen import MinMapNewton
 from .solvers.auto.active_set import ActiveSet
 from .solvers.auto.banded import Banded, NarrowBand
 from .solvers.auto.faces import Faces, FewDefinite

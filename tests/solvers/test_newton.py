@@ -21,8 +21,7 @@ from nonstick.inverse.precond.jacobi import SPAI0, Jacobi
 from nonstick.operators.csr import CSROperator
 from nonstick.operators.masked import Masked
 from nonstick.problem.box import BoxProblem
-from nonstick.solvers.andersen.minimum_map import MinimumMap
-from nonstick.solvers.andersen.newton import MinMapNewton, merit_descent, minimum_map_newton
+from nonstick.solvers.andersen import MinimumMap, MinMapNewton, merit_descent, minimum_map_newton
 
 
 def enumerate_box(A, b, lower, upper):

@@ -6,7 +6,7 @@ import pytest
 import nonstick
 from nonstick import cases
 from nonstick.inverse.krylov.direct import Direct
-from nonstick.solvers.andersen.newton import MinMapNewton
+from nonstick.solvers.andersen import MinMapNewton
 
 
 @pytest.mark.parametrize("name", cases.names())

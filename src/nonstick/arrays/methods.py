@@ -18,8 +18,7 @@ from ..errors import NonstickError
 from ..operators.rows import Rows
 from ..problem.box import BoxProblem
 from ..problem.monitor import PATIENCE, Monitor, Start
-from ..solvers.andersen.minimum_map import MinimumMap
-from ..solvers.andersen.newton import NewtonResult, minimum_map_newton
+from ..solvers.andersen import MinimumMap, NewtonResult, minimum_map_newton
 from ..solvers.base import Method
 from ..solvers.bodies_apart import solve_apart
 from .active_set import STRIDE, Fields, State, peak

@@ -9,9 +9,7 @@ Nothing here loads the other package before its function is called; the extra `i
 
 from __future__ import annotations
 
-from .cvxpy_solver import cvxpy_solver
-from .fem import skfem_solver
-from .linear import aspreconditioner
-from .qpsolvers_backend import register_qpsolvers
+from .linear import aspreconditioner, skfem_solver
+from .programs import cvxpy_solver, register_qpsolvers
 
 __all__ = ["aspreconditioner", "cvxpy_solver", "register_qpsolvers", "skfem_solver"]

@@ -1,6 +1,6 @@
 """Methods for box problems, one per file. `nonstick.registry` names them, `nonstick.compositions` builds them."""
 
-from .andersen.newton import MinMapNewton
+from .andersen import MinMapNewton
 from .auto.active_set import ActiveSet
 from .auto.banded import Banded
 from .auto.faces import Faces

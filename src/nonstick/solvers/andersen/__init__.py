@@ -1,1 +1,0 @@
-"""Andersen, Niebe, Erleben 2017: Newton's method on the minimum map."""
