@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -238,10 +239,8 @@ class Given:
         if old is None:
             raise NonstickError("only a Solver made from a matrix can be updated; make a new one from the new operator")
         M = validate.refilled(old, values, self.names[0])
-        symmetric = validate.symmetric(M, self.names[0])
-        new = Given.__new__(Given)
-        new.names, new.order, new._cells, new._matrix = self.names, self.order, self._cells, M
-        new._symmetric = symmetric
+        new = copy(self)
+        new._matrix, new._symmetric = M, validate.symmetric(M, self.names[0])
         new.operator = new._convert()
         if isinstance(new.operator, CSROperator):
             new.operator.share_pattern(self.operator)
