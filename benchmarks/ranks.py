@@ -30,14 +30,13 @@ def memory(key: str) -> float:
 
 
 def shared(name: str, n: int, repeat: int) -> dict:
-    from nonstick.mpi import case
-    from nonstick.mpi.shared import solve_shared
+    from nonstick.mpi.shared import solve_shared, static_case
     from nonstick.parallel.comm import world
 
     comm = world()
-    solve_shared(case.build(comm, name, 12))  # compiles
+    solve_shared(static_case(comm, name, 12))  # compiles
     before = memory("VmRSS")
-    problem = case.build(comm, name, n)
+    problem = static_case(comm, name, n)
     seconds = []
     for _ in range(repeat):
         comm.wait()

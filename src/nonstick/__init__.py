@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from .discretise.viscosity import ViscosityProblem
     from .errors import NonstickError
     from .files.formats.run import export
-    from .files.probes import read_probes
     from .files.problems import load_problem, save_problem
+    from .files.tables import read_probes
     from .forms import lsq, qp
     from .problem.batch import Batch
     from .problem.box import BoxProblem

@@ -26,10 +26,10 @@ from .problem.monitor import FAILED, Monitor, Start
 from .problem.solution import Solution
 from .solvers.base import Method
 from .solvers.constrained import solve_constrained
-from .solvers.keeping import on_all_cores
 from .solvers.safeguards.definite import ZERO, indefinite, smallest_curvature
 from .solvers.safeguards.pockets import IN_A_LIQUID, without_pockets
 from .solvers.safeguards.refinement import refine, solve_substitute
+from .solvers.sequence import on_all_cores
 
 
 @suggesting

@@ -34,8 +34,7 @@ from .inverse.multigrid.grid.blocks import Blocks
 from .inverse.multigrid.grid.geometric import Assembled, Geometric
 from .inverse.multigrid.hierarchy import Multigrid
 from .inverse.multigrid.smoothers import RBSSOR, Lexicographic, RedBlack, SmootherRecipe, SPAI0Sweeps
-from .inverse.precond.adapters import AsMatrix, Reused
-from .inverse.precond.bordered import WithBorder
+from .inverse.precond.adapters import AsMatrix, Reused, WithBorder
 from .inverse.precond.deflation import Deflated
 from .inverse.precond.incomplete import ILU, MIC
 from .inverse.precond.jacobi import Jacobi

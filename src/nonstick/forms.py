@@ -18,8 +18,7 @@ from .errors import NonstickError
 from .operators.csr import CSROperator
 from .operators.products import Products
 from .problem.box import BoxProblem
-from .problem.history import History
-from .problem.monitor import ADVICE
+from .problem.monitor import ADVICE, History
 from .problem.solution import Solution
 from .solvers.base import Method
 from .solvers.quadratic import Quadratic, interior_point

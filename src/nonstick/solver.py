@@ -23,9 +23,8 @@ from .problem.batch import columns
 from .problem.box import BoxProblem
 from .problem.given import Given, Modes
 from .problem.solution import Solution
-from .solvers.again import Again
 from .solvers.base import Method
-from .solvers.keeping import keeping
+from .solvers.sequence import Again, keeping
 
 #: the largest change of a coupling a_ij / sqrt(a_ii a_jj) with which coarse levels are kept by `update`
 DRIFT = 0.1

@@ -10,9 +10,8 @@ from typer.testing import CliRunner
 
 from nonstick import cases
 from nonstick.bench import Plan, Row, benchmark, get, registry, sweep
-from nonstick.bench.layout import print_tables
 from nonstick.bench.measure import measure
-from nonstick.bench.row import to_json
+from nonstick.bench.row import print_tables, to_json
 from nonstick.cli import app
 from nonstick.cli.bench import _ManyValues
 from nonstick.errors import NonstickError

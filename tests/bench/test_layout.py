@@ -5,7 +5,7 @@ import re
 from rich.console import Console
 
 from nonstick.bench import Row
-from nonstick.bench.layout import print_tables
+from nonstick.bench.row import print_tables
 
 
 def page(*rows):

@@ -8,8 +8,7 @@ import pytest
 import nonstick
 from nonstick import NonstickError, cases
 from nonstick.inverse.multigrid.grid import level
-from nonstick.mpi import case
-from nonstick.mpi.shared import AUTO, Shared, solve_shared
+from nonstick.mpi.shared import AUTO, Shared, solve_shared, static_case
 from nonstick.parallel.boxes import Boxes
 from nonstick.problem.monitor import Monitor
 from nonstick.solvers.safeguards.descent import face_descent
@@ -37,7 +36,7 @@ def same(comm, shared, solution, reference):
 
 @pytest.mark.parametrize("name, n", [("circle2d", 26), ("sphere3d", 20), ("box-dam3d", 18)])
 def test_every_rank_finds_its_part_of_the_solution(comm, deep, name, n):
-    shared = case.build(comm, name, n)
+    shared = static_case(comm, name, n)
     problem = cases.build(name, n).problem
     assert shared.problem.A.unknowns == problem.n
     assert shared.problem.scale == pytest.approx(problem.scale)
@@ -51,7 +50,7 @@ def test_every_rank_finds_its_part_of_the_solution(comm, deep, name, n):
 
 
 def test_the_operator_and_its_sums_are_those_of_one_process(comm, deep):
-    shared = case.build(comm, "sphere3d", 14)
+    shared = static_case(comm, "sphere3d", 14)
     problem = cases.build("sphere3d", 14).problem
     x = np.random.default_rng(0).standard_normal(problem.n)
     own = shared.piece.owned
@@ -69,7 +68,7 @@ def test_the_operator_and_its_sums_are_those_of_one_process(comm, deep):
 
 
 def test_a_solve_starts_from_the_last_one(comm, deep):
-    shared = case.build(comm, "sphere3d", 16)
+    shared = static_case(comm, "sphere3d", 16)
     first = solve_shared(shared)
     if comm.rank == 0:  # one rank alone may print
         assert "converged" in repr(first)
@@ -79,7 +78,7 @@ def test_a_solve_starts_from_the_last_one(comm, deep):
 
 
 def test_exact_policy_iteration_and_the_last_safeguard(comm, deep):
-    shared = case.build(comm, "sphere3d", 12)
+    shared = static_case(comm, "sphere3d", 12)
     reference = nonstick.solve_problem(cases.build("sphere3d", 12).problem)
     same(comm, shared, solve_shared(shared, method=replace(AUTO, patience=0)), reference)
     x, monitor = np.zeros(shared.problem.n), Monitor(shared.problem)
@@ -105,14 +104,14 @@ def test_a_rank_without_liquid_takes_part(comm, deep):
 
 
 def test_limits_stop_all_ranks(comm, deep):
-    shared = case.build(comm, "sphere3d", 14)
+    shared = static_case(comm, "sphere3d", 14)
     assert solve_shared(shared, maxiter=1).status == "maxiter"
     assert solve_shared(shared, time_limit=1e-9).status == "time"
 
 
 def test_what_many_ranks_cannot_do_is_refused(comm):
     with pytest.raises(NonstickError, match="not made from shapes"):
-        case.build(comm, "obstacle2d", 20)
+        static_case(comm, "obstacle2d", 20)
     boxes = Boxes.regular((8, 8), comm.size)
     held = boxes[comm.rank].grown(2, boxes.shape)
     local = cases.build("circle2d", 8, window=(held.low, held.high)).problem

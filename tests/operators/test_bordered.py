@@ -10,8 +10,7 @@ from nonstick import ViscosityProblem
 from nonstick.inverse.base import Identity
 from nonstick.inverse.krylov.cg import CG
 from nonstick.inverse.krylov.direct import Factor
-from nonstick.inverse.precond.adapters import AsMatrix
-from nonstick.inverse.precond.bordered import WithBorder
+from nonstick.inverse.precond.adapters import AsMatrix, WithBorder
 from nonstick.inverse.precond.jacobi import Jacobi
 from nonstick.operators.bordered import Bordered
 from nonstick.operators.csr import CSROperator

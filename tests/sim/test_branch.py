@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from nonstick.files.probes import read_probes
 
 from nonstick import NonstickError, Scene
-from nonstick.files.probes import read_probes
 from nonstick.files.rundir import RunDirectory
 from nonstick.sim.run.branch import branch
 from nonstick.sim.run.loop import resume, run

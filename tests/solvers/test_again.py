@@ -6,7 +6,7 @@ import scipy.sparse as sp
 
 import nonstick
 from nonstick import NonstickError
-from nonstick.solvers.again import Again
+from nonstick.solvers.sequence import Again
 
 
 def line(n, w, rng, symmetric=True):

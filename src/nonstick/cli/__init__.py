@@ -18,8 +18,8 @@ from .terminal import forgiving_streams, guarded, say, showing_compilation
 
 #: modules with an `add(app)`, in the order of the help page
 _COMMANDS = (
-    *("scene", "sweep", "render", "export", "view"),  # runs
-    *("solve", "bench", "validate", "listing"),  # problems
+    *("scene", "sweep", "render", "view"),  # runs
+    *("solve", "bench", "listing"),  # problems
 )
 
 # Typer keeps line ends, so the text is broken to fit 80 columns.

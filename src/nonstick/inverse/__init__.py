@@ -21,9 +21,8 @@ from .multigrid.grid.blocks import Blocks
 from .multigrid.grid.geometric import Geometric
 from .multigrid.hierarchy import Multigrid
 from .multigrid.smoothers import RBSSOR, DampedJacobi, Lexicographic, RedBlack, SPAI0Sweeps
-from .precond.adapters import AsMatrix, Reused
+from .precond.adapters import AsMatrix, Reused, WithBorder
 from .precond.ainv import AINV
-from .precond.bordered import WithBorder
 from .precond.deflation import Deflated
 from .precond.incomplete import ILU, MIC
 from .precond.jacobi import SPAI0, Jacobi

@@ -1,4 +1,4 @@
-"""A problem of which every rank has discretised its own part: put together, and solved."""
+"""A problem of which every rank has discretised its own part: put together, and solved; static cases so."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from .. import compositions
+from .. import cases, compositions
 from ..api import Run
 from ..core.options import Stopping
 from ..errors import NonstickError
 from ..grid.box import IndexBox
 from ..inverse.cascade import Cascade
+from ..inverse.multigrid.grid.level import shared_levels
 from ..inverse.precond.deflation import Deflated
 from ..inverse.precond.jacobi import Jacobi
 from ..operators.base import Operator
@@ -165,3 +166,37 @@ def solve_shared(
 def solve_problem(problem: BoxProblem, *, x0=None, active=None, method: ActiveSet = AUTO, **stopping) -> Solution:
     """The same for vectors of the problem itself, with ghosts."""
     return Run(method, "auto", Stopping(**stopping), time.perf_counter()).solve(problem, x0, active)
+
+
+#: ghost layers of the fields from which a rank discretises: the rows of its box and of one layer around it are complete
+WIDTH = 2
+
+
+def static_case(comm: Comm, name: str, n: int, **options) -> Shared:
+    """The case as a problem of all ranks; its boxes have about equal numbers of unknowns."""
+    shape = (n,) * cases.dimension(name)
+    first = Boxes.regular(shape, comm.size)[comm.rank]
+    unknown = _unknowns(comm, name, n, first, options)
+    levels = shared_levels(int(comm.total(np.count_nonzero(unknown))), len(shape))
+    boxes = Boxes.by_liquid(comm, shape, first, unknown, align=2**levels)
+    held = boxes[comm.rank].grown(WIDTH, shape)
+    with comm.same_outcome():
+        local = _build(name, n, held, options)
+    return Shared(comm, boxes, held, local.problem)
+
+
+def _build(name: str, n: int, held: IndexBox, options: dict) -> cases.StaticCase:
+    try:
+        return cases.build(name, n, window=(held.low, held.high), **options)
+    except TypeError:
+        raise NonstickError(
+            f"the case {name!r} is not made from shapes; on many ranks take a case of a liquid"
+        ) from None
+
+
+def _unknowns(comm: Comm, name: str, n: int, box: IndexBox, options: dict) -> np.ndarray:
+    """True in the cells of a box that are unknowns."""
+    held = box.grown(WIDTH, (n,) * len(box.low))
+    with comm.same_outcome():
+        rows = bare(_build(name, n, held, options).problem.A).rows
+    return rows.to_grid(np.ones(rows.n, bool), False)[box.within(held)]

@@ -3,8 +3,7 @@
 from .box import Bounds, BoxProblem
 from .constraints import LinearConstraints
 from .edges import WallEdges
-from .history import History
-from .monitor import Monitor, Start
+from .monitor import History, Monitor, Start
 from .rows import RowError
 from .solution import Solution
 

@@ -18,8 +18,7 @@ from ..errors import NonstickError
 from .box import BoxProblem
 from .constraints import LinearConstraints
 from .derivative import Derivative, FaceSolver, Gradient
-from .history import History
-from .monitor import ADVICE, Monitor
+from .monitor import ADVICE, History, Monitor
 from .rows import RowError
 
 #: a residual this many times larger than the first one (and max|b|) at the iteration limit counts as divergence

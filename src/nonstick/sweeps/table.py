@@ -14,8 +14,8 @@ import numpy as np
 from ..core.optional import need
 from ..errors import NonstickError
 from ..files.atomic import replacing, write_text
-from ..files.probes import read_probes
 from ..files.rundir import PROBES, RunDirectory
+from ..files.tables import read_probes
 from .plan import SweepPlan
 
 #: the file of the table in the directory of a sweep

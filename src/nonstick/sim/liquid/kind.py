@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...errors import NonstickError
-from ...files import body_files
-from ...files.probes import read_probes, write_rows
 from ...files.rundir import PROBES, RunDirectory, damaged
+from ...files.tables import body_columns, body_rows, read_probes, write_bodies, write_rows
 from ...parallel.comm import world
 from ...pictures.render.charts import finish, new_figure
 from ...scenes.scene import Scene
@@ -71,7 +70,7 @@ class LiquidKind(Kind):
     def describe(self, simulation: Simulation, directory: RunDirectory) -> None:
         own = directory.alone()  # the first of many ranks writes for all
         if own is not None:
-            body_files.write_start(own, simulation.bodies)
+            write_bodies(own, simulation.bodies)
 
     def adapted(self, before: Simulation, simulation: Simulation) -> dict[str, np.ndarray]:
         from .particles.tracker import Particles
@@ -92,8 +91,8 @@ class LiquidKind(Kind):
         if rows:
             directory.append_rows(rows, self.columns)
         if simulation.bodies:
-            places = body_files.rows(simulation.bodies, frame, simulation.time)
-            directory.append_rows(places, body_files.columns(scene.dimension), "bodies.csv")
+            places = body_rows(simulation.bodies, frame, simulation.time)
+            directory.append_rows(places, body_columns(scene.dimension), "bodies.csv")
         probes = simulation.probes
         if probes.list:
             write_rows(directory, probes.rows, probes.units, frame)

@@ -17,7 +17,7 @@ import numpy as np
 from ...bodies.body import RigidBody
 from ...core.show import Shown
 from ...errors import NonstickError
-from ...files.probes import ProbeTable
+from ...files.tables import ProbeTable
 from ...parallel.boxes import Boxes
 from ...scenes.scene import Scene
 from ..run.states import check_array
