@@ -45,7 +45,7 @@ _WHERE = {
     "export": ".files.formats.run",
     "load_problem": ".files.problems",
     "save_problem": ".files.problems",
-    "read_probes": ".files.probes",
+    "read_probes": ".files.tables",
     "BoxProblem": ".problem.box",
     "DiffusionProblem": ".discretise.diffusion",
     "PressureProblem": ".discretise.pressure",
