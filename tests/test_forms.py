@@ -42,7 +42,7 @@ def test_a_column_of_zeros_stays_at_zero():
 @pytest.mark.parametrize(
     "arguments, options, words",
     [
-        ((J, Y[:5]), {}, "y has shape"),
+        ((J, Y[:5]), {}, "J has shape 40 × 12; it must have 5 rows, because y has 5 numbers"),
         ((np.ones(3), Y), {}, "J must be a matrix"),
         ((J, Y), {"regularise": -1.0}, "regularise must be zero or positive"),
         ((J, Y), {"tol": 1e-3}, "did you mean 'rtol'"),
@@ -118,7 +118,7 @@ def test_programs_without_a_solution():
     [
         ((np.eye(2), [1, 2], [[1, 1]]), "G and h belong together"),
         ((np.eye(3), [1, 2]), "P has shape"),
-        ((np.eye(2), [1, 2], [[1, 1]], [1, 2]), "h has 2 numbers, but G has 1 rows"),
+        ((np.eye(2), [1, 2], [[1, 1]], [1, 2]), "G has shape 1 × 2; it must have 2 rows, because h has 2 numbers"),
         (([[1, 1], [0, 1]], [1, 2]), "P is not symmetric"),
         ((-np.eye(2), [1, 2]), "not positive semidefinite"),
     ],

@@ -197,10 +197,11 @@ def _with(format, change):
     [
         lambda: _with("dok", lambda A: A._dict.update({(9, 0): 1.0})),
         lambda: _with("dok", lambda A: A._dict.update({(0, -4): 1.0})),
+        lambda: _with("csr", lambda A: A.indptr.__setitem__(slice(1, None), (10**6, 10**6, 0))),
         lambda: _with("lil", lambda A: (A.rows[1].append(7), A.data[1].append(1.0))),
         lambda: _with("lil", lambda A: A.data[1].extend([1.0] * 50)),
     ],
-    ids=["dok", "dok negative", "lil", "lil lengths"],
+    ids=["dok", "dok negative", "csr that ends in zero", "lil", "lil lengths"],
 )
 def test_damaged_matrices_of_other_formats_are_refused(damaged, tmp_path):
     for use in (
@@ -208,6 +209,12 @@ def test_damaged_matrices_of_other_formats_are_refused(damaged, tmp_path):
         lambda: nonstick.Solver(np.eye(3)).update(damaged()),
         lambda: nonstick.save_problem(tmp_path / "p.npz", damaged(), np.ones(3)),
         lambda: nonstick.solve(np.eye(3), np.ones(3), constraints=(damaged(), 0.0, 1.0)),
+        lambda: nonstick.solve(np.eye(3), damaged()),
+        lambda: nonstick.qp(damaged(), np.ones(3)),
+        lambda: nonstick.qp(np.eye(3), np.ones(3), damaged(), np.ones(3)),
+        lambda: nonstick.lsq(damaged(), np.ones(3)),
+        lambda: nonstick.solve(np.eye(3), np.ones(3)).jvp(A=damaged()),
+        lambda: nonstick.solve(np.eye(3), np.ones(3)).vjp(np.ones(3)).matrix(damaged()),
     ):
         with pytest.raises(NonstickError, match="is damaged"):
             use()

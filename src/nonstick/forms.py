@@ -87,21 +87,26 @@ def lsq(
     (array([0.5, 0. ]), 0.75)
     """
     run = Run.by(method, read_options(options, stopping))
-    product, transposed, squares, (m, n) = _products(J)
-    right = validate.vector(y, m, "y")
+    right = validate.numbers(y, "y")
+    with np.errstate(over="ignore", invalid="ignore"):
+        product, transposed, squares, (m, n) = _products(J, len(right) if right.ndim else 1)
+    right = validate.vector(right, m, "y")
     lower, upper = validate.bounds(*read_bounds(bounds, 0.0, np.inf, n, pairs=False), n)
-    weight = np.broadcast_to(validate.numbers(regularise, "regularise").astype(float), (n,))
+    weight = validate.bound(regularise, n, "regularise")
     if not (np.isfinite(weight).all() and (weight >= 0).all()):
         raise NonstickError("regularise must be zero or positive, one number for all unknowns or one for each")
     diagonal = squares + weight
     diagonal = np.where(diagonal > 0, diagonal, 1.0)  # a column of zeros: nothing depends on this unknown
+    if not np.isfinite(diagonal).all():
+        raise NonstickError("the squares of J and regularise are too large for a computer: give J and y in other units")
     A = Products(lambda x: transposed(product(x)) + weight * x, diagonal)
     problem = BoxProblem(A, transposed(right), lower, upper)
     problem.may_float = False  # JᵀJ x = Jᵀy always has a solution
     start = None if x0 is None else validate.vector(x0, n, "x0")
     solution = run.solve(problem, start)
     left = product(solution.x) - right
-    cost = 0.5 * float(left @ left + weight @ solution.x**2)
+    with np.errstate(over="ignore"):
+        cost = 0.5 * float(left @ left + weight @ solution.x**2)
     parts = {name: getattr(solution, name) for name in solution.__dataclass_fields__}
     parts["seconds"] = time.perf_counter() - run.began
     return LeastSquares(**parts, residuals=left, cost=cost)
@@ -110,7 +115,7 @@ def lsq(
 Product = Callable[[np.ndarray], np.ndarray]
 
 
-def _products(J: Any) -> tuple[Product, Product, np.ndarray, tuple[int, int]]:
+def _products(J: Any, m: int) -> tuple[Product, Product, np.ndarray, tuple[int, int]]:
     """x ↦ J x, v ↦ Jᵀv, the squared length of every column, and the shape."""
     if hasattr(J, "matvec") and hasattr(J, "rmatvec"):
         m, n = J.shape
@@ -118,19 +123,11 @@ def _products(J: Any) -> tuple[Product, Product, np.ndarray, tuple[int, int]]:
         signs = np.random.default_rng(0).choice([-1.0, 1.0], (32, m))
         squares = np.mean([np.square(np.ravel(J.rmatvec(w))) for w in signs], axis=0)
         return lambda x: np.ravel(J.matvec(x)), lambda v: np.ravel(J.rmatvec(v)), squares, (m, n)
-    if not sp.issparse(J):
-        J = validate.numbers(J, "J").astype(float)
-    if J.ndim != 2:
-        raise NonstickError(f"J must be a matrix, but it has {J.ndim} axes")
+    J = validate.rectangle(J, None, "J", m, "y")
     if sp.issparse(J):
-        validate._real(J.dtype, "J")
-        J = sp.csr_array(J, dtype=np.float64)
-        finite, squares = np.isfinite(J.data).all(), np.asarray(J.multiply(J).sum(axis=0)).ravel()
-        T = sp.csr_array(J.T)
+        squares, T = np.asarray(J.multiply(J).sum(axis=0)).ravel(), sp.csr_array(J.T)
     else:
-        finite, squares, T = np.isfinite(J).all(), np.einsum("ij,ij->j", J, J), J.T
-    if not finite:
-        raise NonstickError("J holds numbers that are not finite")
+        squares, T = np.einsum("ij,ij->j", J, J), J.T
     return lambda x: J @ x, lambda v: T @ v, squares, J.shape
 
 
@@ -260,9 +257,7 @@ def _program(P: Any, q: Any, G: Any, h: Any, A: Any, b: Any, lb: Any, ub: Any) -
     q = validate.numbers(q, "q")
     n = q.size
     q = validate.vector(q.reshape(-1) if q.ndim != 1 else q, n, "q")
-    P = _matrix(P, n, "P")
-    if P.shape[0] != n:
-        raise NonstickError(f"P has {P.shape[0]} rows, but q has {n} numbers")
+    P = sp.csc_array(validate.rectangle(P, n, "P", n, "q"))
     if P.nnz and abs(P - P.T).max() > 1e-8 * abs(P).max():
         raise NonstickError("P is not symmetric: give (P + Pᵀ)/2, which has the same objective")
     if (P.diagonal() < 0).any():
@@ -271,24 +266,13 @@ def _program(P: Any, q: Any, G: Any, h: Any, A: Any, b: Any, lb: Any, ub: Any) -
     for matrix, right, names in ((G, h, ("G", "h")), (A, b, ("A", "b"))):
         if (matrix is None) != (right is None):
             raise NonstickError(f"{names[0]} and {names[1]} belong together: give both or none")
-        M = sp.csc_array((0, n)) if matrix is None else _matrix(matrix, n, names[0])
         v = np.empty(0) if right is None else validate.numbers(right, names[1]).astype(float).reshape(-1)
-        if v.size != M.shape[0]:
-            raise NonstickError(f"{names[1]} has {v.size} numbers, but {names[0]} has {M.shape[0]} rows")
+        M = sp.csc_array(
+            np.empty((0, n)) if matrix is None else validate.rectangle(matrix, n, names[0], v.size, names[1])
+        )
         if np.isnan(v).any() or (names[0] == "A" and not np.isfinite(v).all()) or (v == -np.inf).any():
             raise NonstickError(f"{names[1]} holds numbers that are not finite")
         rows.append((M, v))
     lower, upper = validate.bounds(lb, ub, n)
     (inequalities, h), (equations, b) = rows
     return Quadratic(P, q, inequalities, h, equations, b, lower, upper)
-
-
-def _matrix(M: Any, n: int, name: str) -> sp.csc_array:
-    if not sp.issparse(M):
-        M = np.atleast_2d(validate.numbers(M, name).astype(float))
-    if M.ndim != 2 or M.shape[1] != n:
-        raise NonstickError(f"{name} has shape {' × '.join(map(str, M.shape))}; it must have {n} columns")
-    out = sp.csc_array(M, dtype=np.float64)
-    if not np.isfinite(out.data).all():
-        raise NonstickError(f"{name} holds numbers that are not finite")
-    return out

@@ -179,6 +179,50 @@ def constrained(rng):
     )
 
 
+def program(rng):
+    """A quadratic program, or least squares, with some of the arguments it may have."""
+    given, A, _ = matrix(rng)
+    n, random = A.shape[0], np.random.default_rng(rng.randrange(10**6))
+    lsq = rng.randrange(2)
+    start = {"J": given, "y": random.standard_normal(n)} if lsq else {"P": given, "q": random.standard_normal(n)}
+    more = {
+        "bounds": (np.zeros(n), np.ones(n)), "regularise": rng.choice([0.1, np.ones(n), 1e300]),
+    } if lsq else {
+        "G": matrix(rng)[0] if rng.randrange(4) == 0 else random.standard_normal((2, n)), "h": random.random(2),
+        "A": random.standard_normal((1, n)), "b": random.random(1), "lb": np.full(n, -1.0), "ub": np.full(n, 2.0),
+    }  # fmt: skip
+    chosen = rng.sample(sorted(more), rng.randrange(len(more) + 1))
+    arguments = altered(rng, start | {name: more[name] for name in chosen})
+    stop = {name: value for name, value in stops(rng).items() if name not in ("method", "active", *arguments)}
+    return (nonstick.lsq if lsq else nonstick.qp)(**arguments, **stop)
+
+
+def columns(rng):
+    """Several right-hand sides at once."""
+    given, A, _ = matrix(rng)
+    v, k = vectors(rng, A.shape[0]), rng.randrange(4)
+    right = np.random.default_rng(rng.randrange(10**6)).standard_normal((A.shape[0], k))
+    v |= {"b": rng.choice([right, sp.csr_array(right), MATRICES[rng.choice(list(MATRICES))](A, 5, 1.0)])}
+    found = nonstick.solve(given, **altered(rng, {name: v[name] for name in ("b", "lower", "x0")}), maxiter=50)
+    return found[-1] if isinstance(found, nonstick.Batch) else found
+
+
+def derivative(rng):
+    """A sound solution, asked for derivatives in odd words."""
+    _, A, _ = matrix(rng)
+    v, n = vectors(rng, A.shape[0]), A.shape[0]
+    held = {"constraints": (np.ones((1, n)), 0.0, 0.5)} if rng.randrange(3) == 0 else {}
+    solution = nonstick.solve(A, v["b"], v["lower"], v["upper"], **held)
+    odd = MATRICES[rng.choice(list(MATRICES))](A, rng.randrange(10**6), rng.choice(NUMBERS))
+    change = {"b": v["b"], "lower": v["b"], "A": odd, "C": (rng.choice([None, np.ones((1, n)), odd]), 0.1)}
+    chosen = rng.sample(sorted(change), rng.choice([0, 1, 2]))
+    solution.jvp(**{name: rng.choice([change[name], spoilt(rng, change[name])]) for name in chosen})
+    gradient = solution.vjp(spoilt(rng, v["b"]) if rng.randrange(2) else v["b"])
+    gradient.matrix(odd)
+    gradient.constraint_matrix(odd)
+    return solution
+
+
 def files(rng, folder):
     given, A, size = matrix(rng)
     arguments = {k: v for k, v in vectors(rng, A.shape[0]).items() if k in ("b", "lower", "upper")}
@@ -188,7 +232,7 @@ def files(rng, folder):
     return nonstick.solve_problem(nonstick.load_problem(path), maxiter=50)
 
 
-WAYS = [pressure, viscosity, diffusion, solver, box, constrained, files]
+WAYS = [pressure, viscosity, diffusion, solver, box, constrained, program, columns, derivative, files]
 
 
 def test_every_object_is_answered(tmp_path):

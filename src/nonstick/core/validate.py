@@ -31,9 +31,7 @@ def matrix(A: Any, name: str = "A") -> sp.csr_array:
         raise NonstickError(f"{name} must be square, but its shape is {_by(A.shape)}")
     _real(A.dtype, name)
     if sp.issparse(A):
-        fault = damage(A)
-        if fault:
-            raise NonstickError(f"{name} is damaged: {fault}")
+        _undamaged(A, name)
         if A.nnz < A.shape[0]:  # said before anything as long as the matrix is made
             raise NonstickError(
                 f"{name} has {A.shape[0]} rows and {A.nnz} entries; a positive definite matrix has a positive diagonal"
@@ -91,8 +89,7 @@ def refilled(A: sp.csr_array, values: Any, name: str = "A") -> sp.csr_array:
         _real(values.dtype, name)
         if values.shape != A.shape:  # said before anything as long as the matrix is made
             raise NonstickError(f"the shape of {name} has changed to {_by(values.shape)}; make a new Solver for it")
-        if sp.issparse(values) and damage(values):
-            raise NonstickError(f"{name} is damaged: {damage(values)}")
+        _undamaged(values, name)
         M = _canonical(values)
         if M.nnz != A.nnz or not (np.array_equal(M.indptr, A.indptr) and np.array_equal(M.indices, A.indices)):
             raise NonstickError(f"the pattern of {name} has changed; make a new Solver for it")
@@ -169,6 +166,8 @@ def damage(A: Any) -> str:
         if check is not None:
             if A.indices.dtype.kind not in "iu" or A.indptr.dtype.kind not in "iu":
                 return "its indices are not integers"
+            if (np.diff(A.indptr) < 0).any():  # SciPy does not look if the last one is zero
+                return "indptr decreases"
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # of SciPy's, about unsigned indices
                 check(full_check=True)
@@ -180,6 +179,11 @@ def damage(A: Any) -> str:
     except (ValueError, TypeError) as error:
         return str(error)
     return ""
+
+
+def _undamaged(A: Any, name: str) -> None:
+    if sp.issparse(A) and (fault := damage(A)):
+        raise NonstickError(f"{name} is damaged: {fault}")
 
 
 def _indices(A: Any) -> Iterable[tuple[Sequence[int], int]]:
@@ -250,7 +254,7 @@ def vector(b: Any, n: int, name: str = "b") -> np.ndarray:
 def bounds(lower: Any, upper: Any, n: int) -> tuple[np.ndarray, np.ndarray]:
     """Two vectors of bounds; a scalar is used for all unknowns, ±inf and None mean no bound."""
     lower, upper = no_bound(lower, -np.inf), no_bound(upper, np.inf)
-    low, high = _bound(lower, n, "lower"), _bound(upper, n, "upper")
+    low, high = bound(lower, n, "lower"), bound(upper, n, "upper")
     bad = np.flatnonzero(~(low <= high))
     if bad.size:
         i = bad[0]
@@ -283,8 +287,9 @@ def active(policy: Any, n: int) -> np.ndarray:
     return out.astype(np.int8)
 
 
-def _bound(bound: Any, n: int, name: str) -> np.ndarray:
-    out = numbers(bound, name)
+def bound(given: Any, n: int, name: str) -> np.ndarray:
+    """n numbers, from one or from n; none is NaN."""
+    out = numbers(given, name)
     if out.ndim == 2 and out.shape[1] == 1:
         out = out[:, 0]
     if out.shape not in ((), (1,), (n,)):
@@ -297,28 +302,41 @@ def _bound(bound: Any, n: int, name: str) -> np.ndarray:
     return np.array(np.broadcast_to(out, (n,)), dtype=np.float64)
 
 
+def rectangle(C: Any, n: int | None, name: str, m: int | None = None, right: str = "") -> Any:
+    """A real, finite matrix, dense or canonical CSR as it was given, of n columns and m rows where these are given.
+
+    With n a vector counts as one row. `right` is the name of the vector that has m numbers.
+    """
+    if not sp.issparse(C):
+        C = np.array(numbers(C, name), dtype=np.float64, ndmin=0 if n is None else 2)
+    if C.ndim != 2:
+        raise NonstickError(f"{name} must be a matrix, but it has {C.ndim} axes")
+    if n is not None and C.shape[1] != n:
+        raise NonstickError(f"{name} has shape {_by(C.shape)}; it must have one column for each of {n} unknowns")
+    if m is not None and C.shape[0] != m:
+        raise NonstickError(
+            f"{name} has shape {_by(C.shape)}; it must have {m} rows"
+            + f", because {right} has {m} numbers" * bool(right)
+        )
+    if sp.issparse(C):
+        _undamaged(C, name)
+        _real(C.dtype, name)
+        C = _canonical(C)
+    if not np.isfinite(C.data if sp.issparse(C) else C).all():
+        raise NonstickError(f"{name} holds numbers that are not finite")
+    return C
+
+
 def constraints(given: Any, n: int) -> tuple[sp.csr_array, np.ndarray, np.ndarray]:
     """C with m rows, and the bounds of C x: `(C, lower, upper)` with None or ±inf where there is no bound."""
     if not isinstance(given, (tuple, list)) or len(given) != 3:
         raise NonstickError(
             "constraints must be (C, lower, upper) for lower <= C x <= upper; equal bounds make an equation"
         )
-    C, lower, upper = given
-    if not sp.issparse(C):
-        C = np.atleast_2d(numbers(C, "C of constraints"))
-    if C.ndim != 2 or C.shape[1] != n:
-        raise NonstickError(
-            f"C of constraints has shape {_by(C.shape)}; it must have one column for each of {n} unknowns"
-        )
-    _real(C.dtype, "C of constraints")
-    if sp.issparse(C) and (fault := damage(C)):
-        raise NonstickError(f"C of constraints is damaged: {fault}")
-    C = sp.csr_array(C, dtype=np.float64)
-    if not np.isfinite(C.data).all():
-        raise NonstickError("C of constraints holds numbers that are not finite")
+    C, (lower, upper) = sp.csr_array(rectangle(given[0], n, "C of constraints")), given[1:]
     m = C.shape[0]
-    low = _bound(no_bound(lower, -np.inf), m, "lower of constraints")
-    high = _bound(no_bound(upper, np.inf), m, "upper of constraints")
+    low = bound(no_bound(lower, -np.inf), m, "lower of constraints")
+    high = bound(no_bound(upper, np.inf), m, "upper of constraints")
     bad = np.flatnonzero(~(low <= high) | (low == np.inf) | (high == -np.inf))
     if bad.size:
         i = bad[0]
@@ -359,6 +377,14 @@ def cells(coordinates: Any, n: int) -> np.ndarray:
     return out
 
 
+def shape(values: Any) -> tuple[int, ...]:
+    """The shape of an array, of a sparse matrix or of lists; () if rows differ in length, which other checks say."""
+    try:
+        return tuple(values.shape) if hasattr(values, "shape") else np.shape(values)
+    except ValueError:
+        return ()
+
+
 def c_order(coordinates: np.ndarray) -> np.ndarray | None:
     """The permutation that sorts cells in the order of a C array; None if they are sorted."""
     order = np.lexsort(coordinates.T[::-1])
@@ -367,6 +393,7 @@ def c_order(coordinates: np.ndarray) -> np.ndarray | None:
 
 def numbers(values: Any, name: str) -> np.ndarray:
     """An array of real numbers of any kind and shape; nothing is copied."""
+    _undamaged(values, name)
     try:
         out = np.asarray(values.toarray() if sp.issparse(values) else values)
     except (ValueError, TypeError):  # rows of different length; an object that only looks like an array

@@ -114,7 +114,7 @@ def solve(A, b, lower=0.0, upper=np.inf, *, cells, comm: Comm | None = None, **o
     """
     comm = world() if comm is None else comm
     with comm.same_outcome():
-        A, cells = sp.csr_array(A), np.asarray(cells)
+        A, cells = sp.csr_array(validate.rectangle(A, None, "A")), np.asarray(cells)
         m = A.shape[0]
         if cells.ndim != 2 or len(cells) != m or cells.shape[1] not in (2, 3) or cells.dtype.kind not in "iu":
             raise NonstickError(f"cells must hold {m} rows of 2 or 3 whole numbers, one for each row of A")

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core import validate
 from ..core.show import Shown, span
 from ..errors import NonstickError
 from .solution import Solution
@@ -108,7 +109,7 @@ def columns(n: int, b: Any, lower: Any, upper: Any, x0: Any = None, active: Any 
     """
     wide = {}
     for name, values in (("b", b), ("lower", lower), ("upper", upper), ("x0", x0), ("active", active)):
-        shape = values.shape if hasattr(values, "shape") else _shape(values)
+        shape = validate.shape(values)
         if len(shape) == 2 and shape[0] == n and shape[1] > 1:
             wide[name] = shape[1]
     if not wide:
@@ -117,10 +118,3 @@ def columns(n: int, b: Any, lower: Any, upper: Any, x0: Any = None, active: Any 
         sizes = ", ".join(f"{name} has {count}" for name, count in wide.items())
         raise NonstickError(f"the numbers of columns differ: {sizes}; give each array one column a problem")
     return int(next(iter(wide.values())))
-
-
-def _shape(values: Any) -> tuple[int, ...]:
-    try:
-        return np.shape(values)
-    except ValueError:  # rows of different lengths: the checks say so
-        return ()

@@ -64,13 +64,13 @@ class Gradient:
 
     def matrix(self, A: Any) -> sp.csr_array:
         """The gradient with respect to the entries of a sparse matrix A, in its pattern."""
-        out = sp.csr_array(A, dtype=float, copy=True)
+        out = sp.csr_array(validate.rectangle(A, self._x.size, "A", self._x.size))
         out.data = self.entries(np.repeat(np.arange(out.shape[0]), np.diff(out.indptr)), out.indices)
         return out
 
     def constraint_matrix(self, C: Any) -> sp.csr_array:
         """The gradient with respect to the entries of the matrix C of the linear constraints, in its pattern."""
-        out = sp.csr_array(C, dtype=float, copy=True)
+        out = sp.csr_array(validate.rectangle(C, self._x.size, "C", self._y.size))
         row, column = np.repeat(np.arange(out.shape[0]), np.diff(out.indptr)), out.indices
         out.data = self._y[row] * self.b[column] - self._mu[row] * self._x[column]
         return out
@@ -138,13 +138,17 @@ class Derivative:
         ]
         right, low, high = given
         if A is not None:
-            right = right - sp.csr_array(A) @ self.x
+            right = right - validate.rectangle(A, n, "A", n) @ self.x
         side = np.zeros(self.held.size)
         if C is not None:
+            if not isinstance(C, tuple) or len(C) != 2:
+                raise NonstickError(
+                    "C must be (dC, de): the changes of the matrix of the constraints and of their bounds"
+                )
             dC, de = C
-            side = side + np.broadcast_to(np.asarray(de, float), self.y.shape)[self.held]
+            side = side + validate.bound(de, self.y.size, "the change of the bounds of constraints")[self.held]
             if dC is not None:
-                dE = sp.csr_array(dC)[self.held]
+                dE = sp.csr_array(validate.rectangle(dC, n, "C", self.y.size))[self.held]
                 right, side = right + dE.T @ self.y[self.held], side - dE @ self.x
         clamped = np.where(self.active < 0, low, np.where(self.active > 0, high, 0.0))
         right = np.where(self.free, right - problem.A @ clamped, 0.0)

@@ -198,10 +198,10 @@ class Given:
         self, k: int, b: Any, lower: Any, upper: Any, x0: Any = None, active: Any = None
     ) -> tuple[np.ndarray | None, ...]:
         """Checked b, bounds and starts of k problems, each n × k, in the caller's order; None stays None."""
-        n, spread = self.n, partial(_spread, k=k)
+        n, spread = self.n, partial(_spread, n=self.n, k=k)
         checked = [spread(b, lambda column: validate.vector(column, n, self.names[1]))]
         low, high = validate.no_bound(lower, -np.inf), validate.no_bound(upper, np.inf)
-        sides = [(_column(low, j), _column(high, j)) for j in range(k)]
+        sides = [(_column(low, n, j), _column(high, n, j)) for j in range(k)]
         both = [validate.bounds(*side, n) for side in sides]
         checked += [np.stack([pair[side] for pair in both], axis=1) for side in (0, 1)]
         starts = (x0, lambda column: validate.vector(column, n, "x0")), (active, lambda c: validate.active(c, n))
@@ -258,17 +258,18 @@ def _is_linear_operator(A: Any) -> bool:
     return module is not None and isinstance(A, module.LinearOperator)
 
 
-def _column(values: Any, j: int) -> Any:
-    """Column j of values for k problems; values for one problem are those of each."""
-    if np.ndim(values) != 2 or np.shape(values)[1] == 1:
+def _column(values: Any, n: int, j: int) -> Any:
+    """Column j of values for k problems of n unknowns; what is not n × k is for each."""
+    shape = validate.shape(values)
+    if len(shape) != 2 or shape[0] != n or shape[1] == 1:
         return values
     return values[:, j] if hasattr(values, "shape") else [row[j] for row in values]
 
 
-def _spread(values: Any, check: Callable[[Any], np.ndarray], k: int) -> np.ndarray:
+def _spread(values: Any, check: Callable[[Any], np.ndarray], n: int, k: int) -> np.ndarray:
     """A checked vector for each of k problems, as columns."""
-    values = values if sp.issparse(values) else validate.numbers(values, "b")
-    return np.stack([check(_column(values, j)) for j in range(k)], axis=1)
+    values = validate.numbers(values, "b")
+    return np.stack([check(_column(values, n, j)) for j in range(k)], axis=1)
 
 
 def _scaling(A: sp.csr_array) -> np.ndarray:

@@ -57,9 +57,11 @@ class Quadratic:
     lower: np.ndarray
     upper: np.ndarray
 
+    @np.errstate(over="ignore", invalid="ignore")
     def objective(self, x: np.ndarray) -> float:
         return float(0.5 * x @ (self.P @ x) + self.q @ x)
 
+    @np.errstate(over="ignore", invalid="ignore")  # what overflows has not converged
     def residuals(self, x: np.ndarray, y: np.ndarray, z: np.ndarray, w: np.ndarray) -> tuple[float, float, float]:
         """The largest error of the constraints, of the gradient and of complementarity, each against its own terms.
 
@@ -97,6 +99,7 @@ def _peak(v: np.ndarray) -> float:
     return float(np.abs(v).max(initial=0.0))
 
 
+@np.errstate(over="ignore", invalid="ignore")  # numbers near the largest there are end in a status
 def interior_point(given: Quadratic, rtol: float, maxiter: int | None = None) -> QuadraticResult:
     """Solve a quadratic program; the status is "converged", "infeasible", "unbounded", "maxiter" or "stagnated"."""
     problem, D, E, F, cost = _scaled(given)
