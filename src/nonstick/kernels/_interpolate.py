@@ -10,6 +10,7 @@ test for negative ones.
 import numpy as np
 
 from . import merged, serial
+from ._lines import add_pairs, add_two
 
 
 @serial
@@ -157,40 +158,29 @@ def _splat(mom, mass, q, si, sj, sk, fx, fy, fz, value, near0, far0, near1, far1
 
 
 @merged
-def _add_pair(pairs, q, weight, value):
-    pairs[np.uintp(2 * q)] += weight * value
-    pairs[np.uintp(2 * q + 1)] += weight
+def _lower_centre(a, n):
+    """Along an axis of n cells: the lower of the two centres around coordinate a, clamped, and the place between."""
+    a = min(max(a - 0.5, 0.0), n - 1.0)
+    i = max(min(int(a), n - 2), 0)
+    return i, a - i
 
 
 @merged
-def _splat_pairs(pairs, q, si, sj, sk, fx, fy, fz, value, near0, far0, near1, far1, near2, far2):
-    """`_splat` into one array, in which the two sums of an entry follow each other."""
-    w00, w01, w10, w11 = (1.0 - fx) * (1.0 - fy), (1.0 - fx) * fy, fx * (1.0 - fy), fx * fy
-    v00, v01 = value + near0 + near1, value + near0 + far1
-    v10, v11 = value + far0 + near1, value + far0 + far1
+def _splat_pairs(pairs, q, si, sj, fx, fy, fz, value, near0, far0, near1, far1, near2, far2):
+    """`_splat` into one array, in which the two sums of an entry follow each other, and entries along the last axis."""
+    q, si, sj = np.uintp(2 * q), np.uintp(2 * si), np.uintp(2 * sj)
     rest = 1.0 - fz
-    _add_pair(pairs, q, w00 * rest, v00 + near2)
-    _add_pair(pairs, q + sk, w00 * fz, v00 + far2)
-    _add_pair(pairs, q + sj, w01 * rest, v01 + near2)
-    _add_pair(pairs, q + sj + sk, w01 * fz, v01 + far2)
-    q += si
-    _add_pair(pairs, q, w10 * rest, v10 + near2)
-    _add_pair(pairs, q + sk, w10 * fz, v10 + far2)
-    _add_pair(pairs, q + sj, w11 * rest, v11 + near2)
-    _add_pair(pairs, q + sj + sk, w11 * fz, v11 + far2)
+    add_pairs(pairs, q, (1.0 - fx) * (1.0 - fy), value + near0 + near1, rest, fz, near2, far2)
+    add_pairs(pairs, q + sj, (1.0 - fx) * fy, value + near0 + far1, rest, fz, near2, far2)
+    add_pairs(pairs, q + si, fx * (1.0 - fy), value + far0 + near1, rest, fz, near2, far2)
+    add_pairs(pairs, q + si + sj, fx * fy, value + far0 + far1, rest, fz, near2, far2)
 
 
 @merged
-def _count(f, q, si, sj, sk, fx, fy, fz):
-    """Add the weights of a point to the eight entries around it."""
-    low, high = (1.0 - fx) * (1.0 - fy), (1.0 - fx) * fy
-    f[np.uintp(q)] += low * (1.0 - fz)
-    f[np.uintp(q + sk)] += low * fz
-    f[np.uintp(q + sj)] += high * (1.0 - fz)
-    f[np.uintp(q + sj + sk)] += high * fz
-    q += si
-    low, high = fx * (1.0 - fy), fx * fy
-    f[np.uintp(q)] += low * (1.0 - fz)
-    f[np.uintp(q + sk)] += low * fz
-    f[np.uintp(q + sj)] += high * (1.0 - fz)
-    f[np.uintp(q + sj + sk)] += high * fz
+def _count(f, q, si, sj, fx, fy, fz):
+    """Add the weights of a point to the eight entries around it, of which two follow each other."""
+    q, si, sj = np.uintp(q), np.uintp(si), np.uintp(sj)
+    add_two(f, q, (1.0 - fx) * (1.0 - fy), 1.0 - fz, fz)
+    add_two(f, q + sj, (1.0 - fx) * fy, 1.0 - fz, fz)
+    add_two(f, q + si, fx * (1.0 - fy), 1.0 - fz, fz)
+    add_two(f, q + si + sj, fx * fy, 1.0 - fz, fz)

@@ -76,6 +76,18 @@ class SeedingSettings:
 
 
 @dataclass(frozen=True)
+class LoopSettings:
+    """How loops over particles are cut into pieces; results do not depend on `batch` and `ahead`."""
+
+    #: planes of cells of a block whose particles one thread adds to the grid
+    block: int = 4
+    #: particles that a thread moves at a time
+    batch: int = 4096
+    #: velocities are loaded so many particles before they are needed, where they do not follow each other
+    ahead: int = 16
+
+
+@dataclass(frozen=True)
 class SolidSettings:
     """Solids and bodies on the grid."""
 
@@ -120,5 +132,6 @@ SURFACE = SurfaceSettings()
 BOX = BoxSettings()
 SPACING = SpacingSettings()
 SEEDING = SeedingSettings()
+LOOPS = LoopSettings()
 SOLIDS = SolidSettings()
 STEP = StepSettings()

@@ -20,6 +20,7 @@ from ....kernels._interpolate import (
     _between_centres,
     _between_faces,
     _count,
+    _lower_centre,
     _mix,
     _mix_slope,
     _sample,
@@ -27,10 +28,10 @@ from ....kernels._interpolate import (
     _splat_pairs,
     _velocity,
 )
+from ....kernels._lines import prefetch
+from ..settings import LOOPS
 
-BLOCK = 4
-#: particles that a thread moves at a time
-BATCH = 4096
+BLOCK, BATCH, AHEAD = LOOPS.block, LOOPS.batch, LOOPS.ahead
 
 
 @parallel
@@ -93,48 +94,52 @@ def _scatter_velocity(u, v, w, density, x, vel, aff, order, start, plane, first)
     """Momentum and mass on the faces u v w, with a last axis for these two, and the density of particles in cells.
 
     Side by side the two need one line of memory. The density, in particles per cell, is smoothed by the trilinear hat
-    of each cell centre. Arrays must be zero on entry. Velocity and matrix of particle p are at order[p], or at p if
-    `order` is empty. `plane`: cells per plane of blocks.
+    of each cell centre. Arrays must be zero on entry; on a grid of one cell along the last axis zeros are added to
+    what lies behind them (`storage.sums`). Velocity and matrix of particle p are at order[p], or at p if `order` is
+    empty. `plane`: cells per plane of blocks.
     """
     nx, ny, nz = density.shape
     fu, fv, fw = u.reshape(-1), v.reshape(-1), w.reshape(-1)
     dense = density.reshape(-1)
+    di, dj = min(nx - 1, 1), min(ny - 1, 1)
     blocks = ((start.size - 1) // plane + BLOCK - 1) // BLOCK
     for colour in range(2):
         count = (blocks - colour + 1) // 2
         for t in prange(count):
             begin, end = _block_of(start, plane, t, count, colour)
             for p in range(begin, end):
+                o = np.uintp(p)
+                if order.size > 0:  # in the order before sorting: memory does not know what comes next
+                    o, later = np.uintp(order[p]), np.int64(order[min(p + AHEAD, order.size - 1)])
+                    prefetch(vel, np.uintp(3 * later))
+                    prefetch(aff, np.uintp(9 * later))
+                    prefetch(aff, np.uintp(9 * later + 8))
                 a, b, c = x[0, p], x[1, p], x[2, p]
-                o = np.uintp(order[p]) if order.size > 0 else np.uintp(p)
                 i, fx = _between_faces(a, nx)
                 j, fy = _between_faces(b, ny)
                 k, fz = _between_faces(c, nz)
-                i0, i1, gx = _between_centres(a, nx)
-                j0, j1, gy = _between_centres(b, ny)
-                k0, k1, gz = _between_centres(c, nz)
-                di, dj, dk = i1 - i0, j1 - j0, k1 - k0
-                # from the particle to the lower and the upper entry along each axis
-                c00, c01 = i0 + 0.5 - a, i1 + 0.5 - a
-                c10, c11 = j0 + 0.5 - b, j1 + 0.5 - b
-                c20, c21 = k0 + 0.5 - c, k1 + 0.5 - c
+                i0, gx = _lower_centre(a, nx)
+                j0, gy = _lower_centre(b, ny)
+                k0, gz = _lower_centre(c, nz)
+                # from the particle to the lower entry along each axis
+                c0, c1, c2 = i0 + 0.5 - a, j0 + 0.5 - b, k0 + 0.5 - c
                 if first == 0:
                     g0, g1, g2 = aff[0, o], aff[1, o], aff[2, o]
                     _splat_pairs(
-                        fu, (i * ny + j0) * nz + k0, ny * nz, dj * nz, dk, fx, gy, gz,
-                        vel[0, o], -g0 * fx, g0 * (1.0 - fx), g1 * c10, g1 * c11, g2 * c20, g2 * c21,
+                        fu, (i * ny + j0) * nz + k0, ny * nz, dj * nz, fx, gy, gz,
+                        vel[0, o], -g0 * fx, g0 * (1.0 - fx), g1 * c1, g1 * (c1 + 1.0), g2 * c2, g2 * (c2 + 1.0),
                     )  # fmt: skip
                 g0, g1, g2 = aff[3, o], aff[4, o], aff[5, o]
                 _splat_pairs(
-                    fv, (i0 * (ny + 1) + j) * nz + k0, di * (ny + 1) * nz, nz, dk, gx, fy, gz,
-                    vel[1, o], g0 * c00, g0 * c01, -g1 * fy, g1 * (1.0 - fy), g2 * c20, g2 * c21,
+                    fv, (i0 * (ny + 1) + j) * nz + k0, di * (ny + 1) * nz, nz, gx, fy, gz,
+                    vel[1, o], g0 * c0, g0 * (c0 + 1.0), -g1 * fy, g1 * (1.0 - fy), g2 * c2, g2 * (c2 + 1.0),
                 )  # fmt: skip
                 g0, g1, g2 = aff[6, o], aff[7, o], aff[8, o]
                 _splat_pairs(
-                    fw, (i0 * ny + j0) * (nz + 1) + k, di * ny * (nz + 1), dj * (nz + 1), 1, gx, gy, fz,
-                    vel[2, o], g0 * c00, g0 * c01, g1 * c10, g1 * c11, -g2 * fz, g2 * (1.0 - fz),
+                    fw, (i0 * ny + j0) * (nz + 1) + k, di * ny * (nz + 1), dj * (nz + 1), gx, gy, fz,
+                    vel[2, o], g0 * c0, g0 * (c0 + 1.0), g1 * c1, g1 * (c1 + 1.0), -g2 * fz, g2 * (1.0 - fz),
                 )  # fmt: skip
-                _count(dense, (i0 * ny + j0) * nz + k0, di * ny * nz, dj * nz, dk, gx, gy, gz)
+                _count(dense, (i0 * ny + j0) * nz + k0, di * ny * nz, dj * nz, gx, gy, gz)
 
 
 @parallel

@@ -211,3 +211,9 @@ class Cloud:
             ids = np.sort(check_array("id", state, (n,), self.ID, 0, born - 1))
             if (ids[1:] == ids[:-1]).any():
                 raise NonstickError("id contains a number twice")
+
+
+def sums(shape: tuple[int, ...]) -> np.ndarray:
+    """Zeros for the sums of `_scatter_velocity`, with room behind them for two numbers."""
+    size = int(np.prod(shape))
+    return np.zeros(size + 2)[:size].reshape(shape)

@@ -35,7 +35,7 @@ from ._particles import _least_distances, _move, _part_pairs, _scatter_velocity
 from .deep import DeepLiquid, check_deep
 from .seeding import first_gradient, first_velocity, region, seed_slabs, varies
 from .spacing import displacement
-from .storage import Cloud
+from .storage import Cloud, sums
 
 
 class Particles:
@@ -474,7 +474,7 @@ class Particles:
         vel, aff, order = cloud.unsorted()
         if not cloud.affine:
             aff = np.zeros((9, cloud.n), np.float32, order="F")
-        pairs, density = [np.zeros((*shape, 2)) for shape in shapes], np.zeros(self.grid.three)
+        pairs, density = [sums((*shape, 2)) for shape in shapes], sums(self.grid.three)
         plane, first = self.grid.plane, self.grid.axes.start
         _scatter_velocity(*pairs, density, cloud.x, vel, aff, order, cloud.start, plane, first)
         if self.deep is not None:
