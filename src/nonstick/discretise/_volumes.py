@@ -142,25 +142,20 @@ def with_surroundings(phi: np.ndarray, window: IndexBox) -> np.ndarray:
     wide = window.grown(2, phi.shape)
     part, first = phi[wide.slices], 3 - phi.ndim
     part = part.reshape((1,) * first + part.shape)
-    for axis in range(3):
-        missing = (2, 2)
-        if axis >= first:
-            k = axis - first
-            missing = 2 - (window.low[k] - wide.low[k]), 2 - (wide.high[k] - window.high[k])
-        part = _extend(part, axis, *missing)
-    return np.ascontiguousarray(part)
+    missing = [(2, 2)] * first
+    missing += [(2 - (window.low[k] - wide.low[k]), 2 - (wide.high[k] - window.high[k])) for k in range(phi.ndim)]
+    out = np.empty([n + before + after for n, (before, after) in zip(part.shape, missing)], part.dtype)
+    inside = [slice(before, before + n) for n, (before, _) in zip(part.shape, missing)]
+    out[tuple(inside)] = part
+    for axis, known in enumerate(inside):
+        _extend(np.moveaxis(out[(..., *inside[axis + 1 :])], axis, 0), known.start, known.stop)
+    return out
 
 
-def _extend(phi: np.ndarray, axis: int, before: int, after: int) -> np.ndarray:
-    """So many more layers on the two sides of an axis, by linear extrapolation."""
-    if not before and not after:
-        return phi
-    parts = [phi]
-    for layers, ends in ((before, (0, 1)), (after, (-1, -2))):
-        last, inner = (np.take(phi, [end if phi.shape[axis] > 1 else 0], axis) for end in ends)
-        beyond = []
-        for _ in range(layers):
-            last, inner = 2 * last - inner, last
-            beyond.append(last)
-        parts = [*beyond[::-1], *parts] if ends[0] == 0 else [*parts, *beyond]
-    return np.concatenate(parts, axis)
+def _extend(phi: np.ndarray, low: int, high: int) -> None:
+    """Fill the layers before `low` and from `high` on by linear extrapolation of those between."""
+    inner = int(high - low > 1)
+    for k in range(low - 1, -1, -1):
+        phi[k] = 2 * phi[k + 1] - phi[k + 1 + inner]
+    for k in range(high, len(phi)):
+        phi[k] = 2 * phi[k - 1] - phi[k - 1 - inner]

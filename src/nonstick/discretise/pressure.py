@@ -199,14 +199,14 @@ class PressureProblem(OnCells):
 
     def unknowns_of(self, pressure: np.ndarray) -> np.ndarray:
         """The vector of a pressure over the grid."""
-        return self.rows.from_grid(pressure if self.fraction is None else pressure * self.fraction)
+        values = self.rows.from_grid(pressure)
+        return values if self.fraction is None else values * self.rows.from_grid(self.fraction)
 
     def with_fields(self, solution: Solution) -> PressureSolution:
-        pressure = self.rows.to_grid(solution.x)
-        if self.fraction is not None:
-            pressure /= np.maximum(self.fraction, TRACE)
+        found = self.rows.to_grid(solution.x)
+        pressure = found if self.fraction is None else found / np.maximum(self.fraction, TRACE)
         moved = self.moved(pressure)
-        velocity = self.update(pressure, moved)
+        velocity = self._updated(pressure if self.mass is None else found, moved)
         return extended(PressureSolution, solution, pressure=pressure, velocity=velocity, bodies=moved)
 
     def moved(self, pressure: np.ndarray) -> list[MovedBody]:
@@ -223,12 +223,17 @@ class PressureProblem(OnCells):
         Closed faces that touch liquid take the solid velocity; faces that do not touch liquid are unchanged. In the
         cell of an unknown the divergence of the result is `dual`, plus `source` if it is given.
         """
-        given = self._solid_velocity(self.moved(pressure) if moved is None else moved)
+        moved = self.moved(pressure) if moved is None else moved
+        return self._updated(pressure if self.mass is None else self.rows.to_grid(self.unknowns_of(pressure)), moved)
+
+    def _updated(self, pressure: np.ndarray, moved: list[MovedBody]) -> Faces:
+        """`update`; where masses are given, the pressure is that of the unknowns: times the liquid fractions."""
+        given = self._solid_velocity(moved)
         solid, weights = _at_rest() if given is None else _three(given), _three(self.weights)
         new = FaceField.of([np.array(u, dtype=np.float64, order="C") for u in self.velocity])
         factor = self.dt / (self.rho * self.dx)
         if self.mass is not None:
-            p, mass = self.rows.to_grid(self.unknowns_of(pressure)).reshape(self._liquid.shape), _three(self.mass)
+            p, mass = pressure.reshape(self._liquid.shape), _three(self.mass)
             for axis, u in new.each():
                 _mass_update(u, p, self._liquid, weights[axis], mass[axis], solid[axis], factor, axis)
             return new.user

@@ -37,10 +37,12 @@ BLOCK, BATCH, AHEAD = LOOPS.block, LOOPS.batch, LOOPS.ahead
 @parallel
 def _cell_of(cell, x, nx, ny, nz):
     """Linear index of the cell of every particle."""
-    for p in prange(cell.size):
-        i = min(max(int(np.floor(x[0, p])), 0), nx - 1)
-        j = min(max(int(np.floor(x[1, p])), 0), ny - 1)
-        k = min(max(int(np.floor(x[2, p])), 0), nz - 1)
+    a, b, c = x[0], x[1], x[2]
+    for turn in prange(cell.size):
+        p = np.uintp(turn)
+        i = np.int32(min(max(a[p], 0.0), nx - 1.0))
+        j = np.int32(min(max(b[p], 0.0), ny - 1.0))
+        k = np.int32(min(max(c[p], 0.0), nz - 1.0))
         cell[p] = (i * ny + j) * nz + k
 
 

@@ -63,7 +63,7 @@ def displacement(
     q = _potential(problem, excess, solids.partition).reshape(excess.shape)
     out = []
     for c, ((cloud, _, view, _), (_, inside)) in enumerate(zip(parts, found)):
-        one = solids.open.zeros()
+        one = solids.open.map(np.empty_like)
         for axis, shift in one.each():
             _displace(shift, q, solids.open[axis], mass[axis], axis, SPACING.longest)
             if solids.layers is not None:

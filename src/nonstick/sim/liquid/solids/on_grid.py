@@ -124,7 +124,7 @@ class Solids:
     def hold(self, box: IndexBox) -> None:
         """Let the grid cover this box, and take its fields from those over the domain; solids rest."""
         if not self._domain:
-            names = ("nodes", "distances", "open", "space", "room", "centre", "owner", "velocity")
+            names = ("nodes", "distances", "open", "space", "room", "centre", "owner")
             self._domain |= {name: getattr(self, name) for name in names}
             self._domain |= {"chambers": self.chambers(), "room_of_faces": self.room_of_faces() if self.list else None}
         self.partition.hold(box)
@@ -133,6 +133,7 @@ class Solids:
         self._room = held["open"], held.pop("room_of_faces")
         for name, values in held.items():
             setattr(self, name, values)
+        self.velocity = self.grid.still()
         for axis, share in enumerate(self.open.user):
             close_edges(share, axis)
         self._set_wall_model()
