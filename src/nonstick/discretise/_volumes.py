@@ -148,7 +148,8 @@ def with_surroundings(phi: np.ndarray, window: IndexBox) -> np.ndarray:
     inside = [slice(before, before + n) for n, (before, _) in zip(part.shape, missing)]
     out[tuple(inside)] = part
     for axis, known in enumerate(inside):
-        _extend(np.moveaxis(out[(..., *inside[axis + 1 :])], axis, 0), known.start, known.stop)
+        rest = out[tuple([slice(None)] * (axis + 1) + inside[axis + 1 :])]
+        _extend(np.moveaxis(rest, axis, 0), known.start, known.stop)
     return out
 
 

@@ -27,8 +27,8 @@ from ....kernels._interpolate import (
     _splat,
     _splat_pairs,
     _velocity,
+    prefetch,
 )
-from ....kernels._lines import prefetch
 from ..settings import LOOPS
 
 BLOCK, BATCH, AHEAD = LOOPS.block, LOOPS.batch, LOOPS.ahead
