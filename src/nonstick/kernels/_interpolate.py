@@ -12,7 +12,7 @@ because it cannot know that other entries are not the same.
 
 import numpy as np
 from llvmlite import ir
-from numba import types
+from numba import config, types
 from numba.extending import intrinsic
 
 from . import merged, serial
@@ -85,6 +85,19 @@ def prefetch(typingctx, flat, q):
         return context.get_dummy_value()
 
     return types.void(flat, types.uintp), lower
+
+
+if config.DISABLE_JIT:
+
+    def add_two(flat, q, weight, low, high):
+        flat[q : q + 2] += weight * low, weight * high
+
+    def add_pairs(flat, q, weight, value, low, high, near, far):
+        add_two(flat, q, weight * low, value + near, 1.0)
+        add_two(flat, q + 2, weight * high, value + far, 1.0)
+
+    def prefetch(flat, q):
+        pass
 
 
 @serial
