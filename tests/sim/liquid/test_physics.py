@@ -103,6 +103,30 @@ def test_separation_velocity_and_adhesion_per_solid():
     assert top(adhesion=1e5) > plain + 0.05
 
 
+@pytest.mark.parametrize("ceiling", [1.0, 0.92, 0.9425])
+@pytest.mark.parametrize("viscosity", [0.0, 5.0])
+def test_adhesion_holds_what_it_weighs(ceiling, viscosity):
+    """The pull is that at the wall: it was compared with the pressure at centres, and held half a cell more."""
+    depth, held = 0.26, []
+    for share in (0.94, 1.03):
+        pull = share * 1000.0 * 9.81 * depth
+        keys = {"pressure": "cut", "adhesion": pull, "viscous": "slip"}
+        scene = {
+            "domain": {"size": [0.4, 1.0], "resolution": 20},
+            "physics": {"viscosity": viscosity},
+            "walls": keys,
+            "solid": [{"shape": {"type": "box", "low": [-1.0, ceiling], "high": [2.0, 2.0]}, **keys}],
+            "liquid": [{"shape": {"type": "box", "low": [0.0, ceiling - depth], "high": [0.4, ceiling]}}],
+            "time": {"fps": 100.0},
+        }
+        simulation = Simulation(Scene(scene))
+        start = simulation.liquid.tracker.x[2].mean()
+        for _ in range(4):
+            simulation.next_frame()
+        held.append(0.05 * (start - simulation.liquid.tracker.x[2].mean()) / (0.5 * 9.81 * 0.04**2))
+    assert held[0] > 0.045 and held[1] < 0.03
+
+
 def test_a_moving_container_carries_its_liquid():
     scene = Scene.load("moving-sphere", {"domain.resolution": 20})
     simulation = Simulation(scene)

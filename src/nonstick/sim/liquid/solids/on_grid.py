@@ -294,7 +294,7 @@ class Solids:
         return np.minimum.reduce([here for s, here in zip(self.list, self.distances) if s.body is None])
 
     def _varies(self) -> bool:
-        return any(isinstance(s.separation, Keyed) for s in self.list)
+        return self.scene.gravity_varies or any(isinstance(s.separation, Keyed) for s in self.list)
 
     def room_of_faces(self) -> FaceField:
         """The mass that particles bring to a face if all space around it is full: 1 far from solids.
@@ -433,8 +433,28 @@ class Solids:
                 self.sticky[mine] = mode == "none"
         sides = self.sides
         self.adhesion = self._per_cell(by_number([s.adhesion for s in self.list], [s.adhesion for s in sides]))
+        if isinstance(self.adhesion, np.ndarray):
+            self.adhesion = np.where(self.adhesion > 0.0, np.maximum(self.adhesion - self._overhang(), 0.0), 0.0)
         speeds = [_now(s.separation, self.time) for s in self.list]
         self.separation = self._per_cell(by_number(speeds, [s.separation for s in sides]))
+
+    def _overhang(self) -> np.ndarray:
+        """How much lower than at the centre of a cell the pressure of liquid at rest is at the wall above it, in Pa.
+
+        A wall holds liquid by the pressure at the wall; the unknown of the solve is that at the centre.
+        """
+        model, views = self.scene.model, [self] if self.layers is None else self.layers.list
+        weight = model.physics.density * self.grid.dx * self.grid.vector(self.scene.gravity_at(self.time))
+        found = []
+        for view in views:
+            slope = sum(g * np.diff(at_faces(view.nodes, a), axis=a) for a, g in enumerate(weight) if g)
+            out = view.centre * np.where(view.centre < 1.0, np.maximum(slope, 0.0), 0.0)
+            for a in self.grid.axes:  # the sides are not part of the distance
+                for end, g in ((0, weight[a]), (-1, -weight[a])):
+                    side = (slice(None),) * a + (end,)
+                    np.maximum(out[side], 0.5 * g, out=out[side])
+            found.append(out)
+        return found[0] if self.layers is None else self.layers.cells(found)
 
     def _per_cell(self, values: list[float]) -> np.ndarray | float:
         if not any(values):
