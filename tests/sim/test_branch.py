@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from nonstick.files.probes import read_probes
 
 from nonstick import NonstickError, Scene
 from nonstick.files.rundir import RunDirectory
+from nonstick.files.tables import read_probes
 from nonstick.sim.run.branch import branch
 from nonstick.sim.run.loop import resume, run
 

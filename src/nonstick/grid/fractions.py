@@ -15,7 +15,6 @@ import numpy as np
 
 from ..errors import NonstickError
 from ..kernels import inline, parallel, prange, serial
-from ..kernels._bodies import _cover
 from .faces import between, ends, lower, upper
 
 
@@ -180,3 +179,49 @@ def _open_3d(wu, wv, ww, phi, eps):
                 if i < nx and j < ny:
                     ww[i, j, k] = z
                 a, b, c, d = e, f, g, h
+
+
+@parallel
+def _cover(out, phi):
+    """Share of every half cell (2^d to a cell; a 2D grid has one cell and one half along the first axis) with phi < 0.
+
+    phi is the distance at the nodes in cells. A cell is cut into 4^d pieces, each filled by clip(½ - 4·distance, 0, 1)
+    at its middle; a cell whose nodes all lie at least an eighth of a cell on one side is full or empty without this
+    computation.
+    """
+    nx, ny, nz = phi.shape[0] - 1, phi.shape[1] - 1, phi.shape[2] - 1
+    hx = out.shape[0] // nx
+    px = 1 if hx == 1 else 4
+    for i in prange(nx):
+        for j in range(ny):
+            for k in range(nz):
+                low = high = phi[i, j, k]
+                for di in range(2):
+                    for dj in range(2):
+                        for dk in range(2):
+                            s = phi[i + di, j + dj, k + dk]
+                            low = min(low, s)
+                            high = max(high, s)
+                full = 1.0 if high <= -0.125 else 0.0
+                for a in range(hx):
+                    for b in range(2):
+                        for c in range(2):
+                            out[hx * i + a, 2 * j + b, 2 * k + c] = full
+                if low >= 0.125 or high <= -0.125:
+                    continue
+                part = 1.0 / (px // hx * 4)
+                for a in range(px):
+                    x = (a + 0.5) / px
+                    for b in range(4):
+                        y = (b + 0.5) / 4
+                        for c in range(4):
+                            z = (c + 0.5) / 4
+                            s = 0.0
+                            for di in range(2):
+                                wx = x if di else 1.0 - x
+                                for dj in range(2):
+                                    wy = wx * (y if dj else 1.0 - y)
+                                    for dk in range(2):
+                                        s += wy * (z if dk else 1.0 - z) * phi[i + di, j + dj, k + dk]
+                            share = min(max(0.5 - 4.0 * s, 0.0), 1.0)
+                            out[hx * i + a * hx // px, 2 * j + b // 2, 2 * k + c // 2] += share * part

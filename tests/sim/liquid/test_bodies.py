@@ -15,8 +15,8 @@ from nonstick.pictures.render import space
 from nonstick.pictures.render.scenery import Scenery
 from nonstick.pictures.render.space import Viewpoint
 from nonstick.scenes import json_schema
+from nonstick.sim.liquid.check import check
 from nonstick.sim.liquid.preview import Painter
-from nonstick.sim.liquid.setup.check import check
 from nonstick.sim.liquid.solids.bodies import make
 from nonstick.sim.run.loop import resume, run
 

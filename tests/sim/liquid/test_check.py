@@ -3,7 +3,7 @@
 import pytest
 
 from nonstick import NonstickError, Scene, Simulation
-from nonstick.sim.liquid.setup.check import check
+from nonstick.sim.liquid.check import check
 
 BASE = {"domain": {"size": [1.0, 1.0], "resolution": 16}}
 POOL = {"shape": {"type": "box", "low": [0.0, 0.0], "high": [1.0, 0.4]}}
@@ -81,7 +81,7 @@ def test_walls_of_kind_edge_ask_for_a_method_that_takes_them(method, taken):
 
 def test_what_does_not_fit_is_said_with_numbers_before_the_run(monkeypatch, tmp_path):
     from nonstick.files.rundir import RunDirectory
-    from nonstick.sim.liquid.setup.requirements import needs
+    from nonstick.sim.liquid.requirements import needs
     from nonstick.sim.run import resources
     from nonstick.sim.run.loop import run
 
@@ -103,7 +103,7 @@ def test_what_does_not_fit_is_said_with_numbers_before_the_run(monkeypatch, tmp_
 
 
 def test_estimates_of_large_grids_count_particles_without_making_them(monkeypatch):
-    from nonstick.sim.liquid.setup import check as module
+    from nonstick.sim.liquid import check as module
 
     pool = {"shape": {"type": "box", "low": [0.0, 0.0], "high": [1.0, 0.5]}}
     scene = Scene({**BASE, "liquid": [pool]})

@@ -5,7 +5,7 @@ import pytest
 
 from nonstick import NonstickError, Scene, Simulation
 from nonstick.grid.faces import FaceField
-from nonstick.sim.liquid.setup.check import check
+from nonstick.sim.liquid.check import check
 from nonstick.sim.liquid.solids.on_grid import Solids
 from nonstick.sim.liquid.solids.solid import NAMES, nearest_side, sides_of
 

@@ -8,8 +8,8 @@ import pytest
 from nonstick import Scene, Simulation
 from nonstick.discretise import StokesProblem
 from nonstick.grid.faces import FaceField
+from nonstick.sim.liquid.check import check
 from nonstick.sim.liquid.flow.two_stages import GAMMA, Stage, two_stages
-from nonstick.sim.liquid.setup.check import check
 
 N, NU = 12, 0.02
 

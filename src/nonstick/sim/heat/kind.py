@@ -15,7 +15,7 @@ from ...parallel.comm import world
 from ...scenes.heat import HeatModel
 from ...scenes.scene import Scene
 from ..kinds import Kind, Row
-from ..liquid.setup.requirements import check_scalar
+from ..liquid.requirements import check_scalar
 from ..run.findings import Findings, reaches_beyond
 from ..run.preview import Film, Frames
 from ..run.resources import Needs, disk_shortage, memory_shortage, size

@@ -15,7 +15,7 @@ from ...parallel.partition import Partition
 from ...scenes.scene import Scene
 from .particles.seeding import region
 from .partition import cut, part_of
-from .setup.requirements import viscous
+from .requirements import viscous
 from .simulation import Simulation
 
 

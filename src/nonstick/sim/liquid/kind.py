@@ -19,7 +19,7 @@ from ..kinds import Kind, Row, column, warm
 from ..run.findings import Findings
 from ..run.preview import Film, Frames
 from ..run.resources import Needs
-from .setup.requirements import given_speed, needs, require_pace
+from .requirements import given_speed, needs, require_pace
 from .stats import COLUMNS
 
 if TYPE_CHECKING:  # pictures of a run do without the simulator, which is slow to load
@@ -44,7 +44,7 @@ class LiquidKind(Kind):
 
     def check(self, scene: Scene) -> Findings:
         require_pace(scene, given_speed(scene))  # what the tables show is said before the simulator is loaded
-        from .setup.check import check
+        from .check import check
 
         return check(scene)
 

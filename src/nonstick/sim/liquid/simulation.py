@@ -25,7 +25,7 @@ from .particles.storage import Cloud
 from .particles.tracker import Particles
 from .partition import UNEVEN, ParticlePartition, cut, part_of
 from .probes.recorder import Recorder
-from .setup.requirements import (
+from .requirements import (
     LONG_STEP,
     WAY,
     check_band,

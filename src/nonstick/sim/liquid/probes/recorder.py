@@ -22,13 +22,9 @@ from ..flow.pressure import PressureResult
 from ..solids.on_grid import Solids
 from ..step import Liquid
 from ..tracking import StepFields
-from .flow import FlowProbe
-from .force import ForceProbe
-from .gauges import Height, Pressure, Velocity
+from .meters import KINDS, FlowProbe, ForceProbe, Height, Pressure
 from .observed import Load, Observed, Probe, sample
 from .patches import Surroundings
-
-KINDS: dict[str, type[Probe]] = {cls.kind: cls for cls in (Height, Pressure, Velocity, FlowProbe, ForceProbe)}
 
 
 def make(scene: Scene) -> list[Probe]:

@@ -6,19 +6,15 @@ import math
 
 import numpy as np
 
-from ....bodies.body import RigidBody
-from ....grid.mac import Grid
-from ....grid.masks import connected_parts
-from ....scenes.geometry import build
-from ....scenes.scene import Scene
-from ...run.exports import wanted
-from ...run.findings import Findings, reaches_beyond
-from ...run.resources import disk_shortage, memory_shortage, size
-from ..particles.seeding import first_velocity, region, seed
-from ..solids.bodies import Bodies, make
-from ..solids.on_grid import Solids
-from ..solids.solid import NAMES
-from ..sources.sources import Source
+from ...bodies.body import RigidBody
+from ...grid.mac import Grid
+from ...grid.masks import connected_parts
+from ...scenes.geometry import build
+from ...scenes.scene import Scene
+from ..run.exports import wanted
+from ..run.findings import Findings, reaches_beyond
+from ..run.resources import disk_shortage, memory_shortage, size
+from .particles.seeding import first_velocity, region, seed
 from .requirements import (
     LONG_STEP,
     check_band,
@@ -32,6 +28,10 @@ from .requirements import (
     too_large,
     viscous,
 )
+from .solids.bodies import Bodies, make
+from .solids.on_grid import Solids
+from .solids.solid import NAMES
+from .sources.sources import Source
 
 #: on grids with more cells, particles are counted but not made
 COUNTED_ABOVE = 2_000_000
@@ -71,7 +71,7 @@ def check(scene: Scene) -> Findings:
     _check_bodies(found, scene, bodies)
     _check_regions(found, scene)
     if scene.model.probe:
-        from ..probes.recorder import check_probes  # loads the solvers
+        from .probes.recorder import check_probes  # loads the solvers
 
         check_probes(found, scene, solids)
     _check_pace(found, scene, solids)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from .... import registry
-from ....errors import NonstickError
-from ....scenes.scene import Scene
-from ....scenes.schema import SceneModel
-from ...run import resources
-from ...run.resources import Needs
+from ... import registry
+from ...errors import NonstickError
+from ...scenes.scene import Scene
+from ...scenes.schema import SceneModel
+from ..run import resources
+from ..run.resources import Needs
 
 #: cells that liquid may cross in a step: at 10 frames a second `circle` has a volume error of 0.01 % with time.cfl = 2,
 #: of 1.2 % with 3, of 20 % with 5 and of 38 % with 10
@@ -35,8 +35,8 @@ def _check_arrays(scene: Scene) -> None:
         if solver.device is not None:
             raise NonstickError(f"{scene.where}: solver.device belongs to an array library: set solver.array too")
         return
-    from ....arrays.library import find_device
-    from ....compositions import on_arrays
+    from ...arrays.library import find_device
+    from ...compositions import on_arrays
 
     try:
         find_device(solver.array, solver.device)
