@@ -46,7 +46,8 @@ from .solvers.auto.active_set import ActiveSet
 from .solvers.auto.banded import Banded, NarrowBand
 from .solvers.auto.faces import Faces, FewDefinite
 from .solvers.base import Method
-from .solvers.cascade import DenseRows, Factored, MethodCascade, WhileCheaper
+from .solvers.auto.projected_cg import Bare, ProjectedCG, WhileCheaper
+from .solvers.cascade import DenseRows, Factored, MethodCascade
 from .solvers.chentanez_muller.cycles import ChentanezMuller
 from .solvers.chentanez_muller.projected_gs import ProjectedSOR
 from .solvers.lai.fas import FAS
@@ -127,31 +128,25 @@ AUTO = ActiveSet(
 )
 #: Every policy by a factor, exactly: small problems, and matrices unlike M-matrices as long as that is cheap.
 EXACT = MethodCascade((PolicyIteration(Direct(), maxiter=3_000, patience=20), AUTO))
-#: Conjugate gradients inside the bounds, which lower the objective in every step, before the first factor.
-FIRST = MPRGP(Jacobi(), maxiter=2_000)
-#: Elasticity in space, where a factor costs hundreds of products.
-FACTORED = WhileCheaper(FIRST, EXACT, least=100)
-#: Dense rows: normal equations, random couplings. Where the factor is too large, the rest is for a hierarchy.
-DENSE = WhileCheaper(FIRST, EXACT, otherwise=AUTO)
-
 #: Ours, for matrices that are not symmetric: incomplete factors where convection rules, coarse rows elsewhere.
 ONE_WAY = Cascade(((Trial(), ILU()), AMG))
 GENERAL = PolicyIteration(Cascade(((Within(300), BiCGStab(ONE_WAY)), Direct())), forcing=0.1, nested=True)
 
 #: Few unknowns of any condition by faces, whose work has a bound.
 SMALL = (FewDefinite(), Faces())
-#: Symmetric or not, singular or not.
-ANY = MethodCascade(
+#: What is set up for a bare symmetric matrix: factors where they are cheap or nothing else helps, else a hierarchy.
+SET_UP = MethodCascade(
     (
-        SMALL,
-        (DenseRows(), DENSE),
+        (DenseRows(operations=1e10), EXACT),
+        (DenseRows(), AUTO),
         (Singular(VECTOR, CHEAP), Proximal(MethodCascade((SMALL, EXACT), when="refused"))),
-        (Factored(CHEAP), FACTORED),
+        (Factored(CHEAP), EXACT),
         AUTO,
-        GENERAL,
     ),
     when="refused",
 )
+#: Symmetric or not, singular or not.
+ANY = MethodCascade((SMALL, (Bare(), WhileCheaper(ProjectedCG(), SET_UP)), AUTO, GENERAL), when="refused")
 
 
 def face_solver(A: Operator) -> Recipe:

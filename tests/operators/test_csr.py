@@ -19,7 +19,7 @@ def test_products_against_numpy(density):
     np.testing.assert_allclose(A.apply(x, np.empty(37)), full @ x, atol=1e-13)
     np.testing.assert_allclose(A.residual(b, x, np.empty(37)), b - full @ x, atol=1e-13)
     np.testing.assert_allclose(A.magnitude(x, np.empty(37)), abs(full) @ abs(x), atol=1e-13)
-    assert (A._dense is not None) == (density > 0.3)
+    assert (A.full is not None) == (density > 0.3)
     np.testing.assert_allclose(_dense(full, x), full @ x, atol=1e-13)
 
 

@@ -1,6 +1,5 @@
 """Small problems, and others whose factor is cheap: every policy is solved exactly."""
 
-from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -9,12 +8,11 @@ import scipy.sparse as sp
 from gallery import blur, elasticity, grid, random_couplings, waves
 
 import nonstick
-from nonstick.compositions import AUTO, EXACT
-from nonstick.inverse import Factor, Jacobi
+from nonstick.compositions import AUTO, EXACT, SET_UP
+from nonstick.inverse import Factor
 from nonstick.inverse.cholesky.fronts import fronts
 from nonstick.operators.csr import CSROperator
-from nonstick.solvers import MPRGP
-from nonstick.solvers.cascade import Factored, WhileCheaper
+from nonstick.solvers.cascade import DenseRows, Factored
 
 
 def scaled_spectrum(seed, most=10.0):
@@ -63,21 +61,15 @@ def test_what_is_small_is_factored_and_what_is_large_is_not():
     assert small(grid(10)) and small(np.eye(3))
     assert not small(grid(40))  # a cycle costs less
     assert not small(np.array([[2.0, 1.0], [0.0, 2.0]]))
-    assert nonstick.solve(*waves(grid(15))[:4]).path == "policy iteration over direct"
-    assert "multigrid" in nonstick.solve(*waves(grid(40))[:4]).path
 
 
-def test_a_first_order_method_has_the_time_of_half_a_factor():
-    A, b, lower, upper, _ = blur(24)
-    solution = nonstick.solve(A, b, lower, upper)
-    least = A.shape[0] ** 3 / 3 / (10 * (A.nnz + 40 * A.shape[0]))
-    assert solution.success and "MPRGP over jacobi; left for policy iteration over direct" in solution.path
-    assert solution.notes["cg_steps"] < least and solution.iterations < 2 * least
-    full = WhileCheaper(MPRGP(Jacobi(), maxiter=50), EXACT, otherwise=AUTO, most=1.0)
+def test_dense_rows_are_factored_as_a_full_matrix_or_not_at_all():
     problem = nonstick.BoxProblem(*random_couplings(600)[:4])
-    assert full.chosen(problem).methods[1] == AUTO  # no factor at all
-    assert replace(full, least=10**9).chosen(problem) == AUTO
-    assert replace(full, most=1e99).chosen(problem).methods[1] == EXACT
+    assert DenseRows().holds(problem)
+    assert not DenseRows(operations=1e7).holds(problem) and DenseRows(operations=1e8).holds(problem)
+    assert SET_UP.chosen(problem) == EXACT.chosen(problem)
+    large = nonstick.BoxProblem(*random_couplings(4000, 30)[:4])
+    assert SET_UP.chosen(large) == AUTO  # no factor at all
 
 
 def test_one_symbolic_factor_for_one_pattern():

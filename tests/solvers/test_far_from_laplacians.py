@@ -24,8 +24,8 @@ FACTORED = {
 def test_matrices_unlike_m_matrices_are_factored(name):
     A, b, lower, upper, _ = FACTORED[name]()
     solution = nonstick.solve(A, b, lower, upper)
-    assert solution.success and solution.iterations < 40, solution
-    assert solution.path in ("policy iteration over direct", "proximal")
+    assert solution.success and solution.outer_iterations < 40, solution
+    assert "multigrid" not in solution.path, solution
 
 
 DENSE = {
@@ -39,8 +39,7 @@ DENSE = {
 def test_dense_rows_pay_for_no_hierarchy(name):
     A, b, lower, upper, _ = DENSE[name]()
     solution = nonstick.solve(A, b, lower, upper)
-    assert solution.success and solution.path.startswith("MPRGP over jacobi"), solution
-    assert "multigrid" not in solution.path
+    assert solution.success and "multigrid" not in solution.path, solution
 
 
 def test_what_suits_a_cycle_is_left_to_it():
@@ -69,7 +68,7 @@ def floating(m, side=0.0, **bounds):
 def test_a_body_that_only_contact_holds():
     A, b, lower, upper = floating(12, 1e-3, stop=True)
     solution = nonstick.solve(A, b, lower, upper, rtol=1e-8)
-    assert solution.success and solution.iterations < 20, solution
+    assert solution.success and solution.outer_iterations < 20, solution
     assert (solution.active == 1).any()  # pushed to the side as far as the stop
     assert solution.dual[lower == 0].sum() == pytest.approx(-b[1::2].sum(), rel=1e-6)  # the floor bears the load
     sideways = nonstick.solve(A, b, lower, np.inf)

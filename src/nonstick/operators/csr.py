@@ -48,7 +48,7 @@ class CSROperator(Operator):
         self.node: np.ndarray | None = None
 
     @cached_property
-    def _dense(self) -> np.ndarray | None:
+    def full(self) -> np.ndarray | None:
         """All n² numbers of a matrix with few zeros, whose rows are then multiplied without looking up columns."""
         return self._A.toarray() if self._A.nnz > FEW_ZEROS * float(self.n) ** 2 else None
 
@@ -61,8 +61,8 @@ class CSROperator(Operator):
         self._pattern = other.pattern
 
     def apply(self, x, out):
-        if self._dense is not None:
-            _dense_apply(out, x, self._dense)
+        if self.full is not None:
+            _dense_apply(out, x, self.full)
             return out
         _csr_apply(out, x, self._A.data, self._A.indices, self._A.indptr)
         return out

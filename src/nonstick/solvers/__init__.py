@@ -4,6 +4,7 @@ from .andersen import MinMapNewton
 from .auto.active_set import ActiveSet
 from .auto.banded import Banded
 from .auto.faces import Faces
+from .auto.projected_cg import ProjectedCG, WhileCheaper
 from .base import Method
 from .cascade import MethodCascade
 from .chentanez_muller.cycles import ChentanezMuller
@@ -33,7 +34,9 @@ __all__ = [
     "MinMapNewton",
     "Penalty",
     "PolicyIteration",
+    "ProjectedCG",
     "ProjectedSOR",
     "Proximal",
     "SaddlePolicy",
+    "WhileCheaper",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal, Protocol
 
 import numpy as np
@@ -21,7 +21,6 @@ from ..problem.box import BoxProblem
 from ..problem.monitor import FAILED, Monitor, Start
 from .base import Method
 from .bodies_apart import solve_apart
-from .takahashi_batty.mprgp import MPRGP
 
 
 class Condition(Protocol):
@@ -48,6 +47,8 @@ class DenseRows:
         unknown to this part of all.
     positive : float
         Or: the least part of the couplings that is positive.
+    operations : float
+        The most that a factor may cost, which is that of a full matrix.
     """
 
     unknowns: int = 400
@@ -55,6 +56,7 @@ class DenseRows:
     few: int = 50_000
     reach: float = 0.3
     positive: float = 0.9
+    operations: float = np.inf
 
     def holds(self, problem: BoxProblem) -> bool:
         """True if the matrix of the problem is like that."""
@@ -62,6 +64,8 @@ class DenseRows:
         if not (A.has_entries and A.symmetric) or A.stencil is not None or A.bodies is not None or A.comm.size > 1:
             return False
         M = A.matrix()
+        if A.n**3 / 3.0 > self.operations:
+            return False
         if A.n <= self.unknowns or getattr(A, "near_null", None) is not None:  # what is smooth is known: not dense
             return False
         if M.nnz > self.part * A.n**2:
@@ -104,56 +108,6 @@ class Factored:
         if 0 < A.n <= self.most and fronts(A).operations <= self.operations:
             return True
         return self.factor.fits(A)
-
-
-@dataclass(frozen=True)
-class WhileCheaper(Method):
-    """A first-order method for as long as a factorisation would take, then a method that factorises.
-
-    Together they take at most twice the time of the faster one.
-
-    Parameters
-    ----------
-    first : Method
-        Its `maxiter` is the limit for every matrix. It is left out where it would have fewer than `least` iterations.
-    then : Method
-        Goes on from its x. It begins with several factors; half of one is what the first method gets.
-    otherwise : Method, optional
-        Dense rows: the factor is that of a full matrix, and this method goes on if it takes more than `most`
-        operations.
-    speed, vectors : float
-        Operations of a factorisation in the time of a product with one entry, and the entries whose products take as
-        long as the vectors of an iteration do for one unknown.
-    """
-
-    first: MPRGP
-    then: Method
-    otherwise: Method | None = None
-    most: float = 1e10
-    least: int = 20
-    speed: float = 10.0
-    vectors: float = 40.0
-
-    @property
-    def treats(self) -> frozenset[str]:
-        return self.then.treats
-
-    @property
-    def label(self) -> str:
-        return self.then.label
-
-    def chosen(self, problem):
-        A = problem.A
-        operations = fronts(A).operations if self.otherwise is None else A.n**3 / 3.0
-        then = self.then if self.otherwise is None or operations <= self.most else self.otherwise
-        work = A.matrix().nnz + self.vectors * A.n
-        count = int(min(operations / (self.speed * work), self.first.maxiter))
-        if count < self.least:
-            return then.chosen(problem)
-        return MethodCascade((replace(self.first, maxiter=count), then.chosen(problem)))
-
-    def solve(self, problem, start, monitor):
-        self.chosen(problem).solve(problem, start, monitor)
 
 
 @dataclass(frozen=True)

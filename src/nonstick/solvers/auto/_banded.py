@@ -153,3 +153,16 @@ def _gradient(g, x, band, b, w):
             g[i] += band[w - k, i] * x[i - k]
         for i in range(n - k):
             g[i] += band[w + k, i] * x[i + k]
+
+
+@serial
+def _halve(coarse, cb, band, b):
+    """The problem on every second unknown, PᵀA P and Pᵀb, with linear interpolation P; both outputs come in as zero."""
+    n, w, v = b.size, band.shape[0] // 2, coarse.shape[0] // 2
+    for i in range(n):
+        weight = 1.0 - 0.5 * (i % 2)
+        for p in range(i // 2, min((i + 1) // 2, cb.size - 1) + 1):
+            cb[p] += weight * b[i]
+            for j in range(max(i - w, 0), min(i + w, n - 1) + 1):
+                for q in range(j // 2, min((j + 1) // 2, cb.size - 1) + 1):
+                    coarse[v + q - p, p] += weight * (1.0 - 0.5 * (j % 2)) * band[w + j - i, i]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.sparse as sp
 
 from ...core import rounding
 from ...operators.base import Operator, once_for_an_operator
@@ -13,7 +12,7 @@ from ...operators.csr import CSROperator
 from ...problem.box import Bounds, BoxProblem
 from ...problem.monitor import Monitor, Start
 from ..base import Answer, Method, QuickSolves
-from ._banded import _iterate_banded, _solve_again
+from ._banded import _gradient, _halve, _iterate_banded, _solve_again
 
 
 @dataclass(frozen=True)
@@ -38,13 +37,9 @@ def _width(A: Operator) -> int:
 @once_for_an_operator
 def _band(A: Operator) -> np.ndarray:
     """band[w + k, i] = A[i, i + k]"""
-    return _in_band(A.matrix(), _width(A))
-
-
-def _in_band(M: sp.csr_array, w: int) -> np.ndarray:
-    n = M.shape[0]
-    rows = np.repeat(np.arange(n), np.diff(M.indptr))
-    out = np.zeros((2 * w + 1, n))
+    M, w = A.matrix(), _width(A)
+    rows = np.repeat(np.arange(A.n), np.diff(M.indptr))
+    out = np.zeros((2 * w + 1, A.n))
     out[w + M.indices - rows, rows] = M.data
     return out
 
@@ -52,16 +47,6 @@ def _in_band(M: sp.csr_array, w: int) -> np.ndarray:
 def _no_factor(band: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Room for a factor, and the policy of no factor."""
     return np.empty_like(band), np.full(band.shape[1], 2, np.int8)
-
-
-def _halved(n: int) -> sp.csr_array:
-    """Linear interpolation from every second one of n unknowns on a line."""
-    even, odd = np.arange(0, n, 2), np.arange(1, n, 2)
-    rows = np.concatenate([even, odd, odd])
-    columns = np.concatenate([even, odd - 1, odd + 1]) // 2
-    weights = np.concatenate([np.ones(even.size), np.full(2 * odd.size, 0.5)])
-    there = columns < even.size
-    return sp.csr_array((weights[there], (rows[there], columns[there])), shape=(n, even.size))
 
 
 @dataclass(frozen=True)
@@ -106,7 +91,7 @@ class Banded(Method):
         band, g, x = _band(A), np.empty(A.n), start.x
         policy, limit = start.active, min(self.maxiter, monitor.limit(self.maxiter))
         if policy is None and start.cold and A.n > self.large and box.constrained.any():
-            policy = self._predict(A.matrix(), problem.b, box, limit)
+            policy = self._predict(band, problem.b, box, limit)
         if policy is None:
             policy = box.split(x, problem.gradient(x, g), A.diagonal)
         y, slack, bounds = np.empty(A.n), rounding.DIGITS * problem.scale, (box.lower, box.upper)
@@ -121,18 +106,19 @@ class Banded(Method):
     def quick_solves(self, A: Operator) -> QuickSolves | None:
         return BandSolves(A, self.again)
 
-    def _predict(self, M: sp.csr_array, b: np.ndarray, box: Bounds, limit: int) -> np.ndarray:
+    def _predict(self, fine: np.ndarray, b: np.ndarray, box: Bounds, limit: int) -> np.ndarray:
         """The policy of the problem on every second unknown, which begins with its own prediction."""
-        P = _halved(b.size)
-        Mc, bc = sp.csr_array(P.T @ M @ P), P.T @ b
-        n, d, there = bc.size, Mc.diagonal(), Bounds(box.lower[::2].copy(), box.upper[::2].copy())
+        n, w = (b.size + 1) // 2, fine.shape[0] // 2
+        band, bc = np.zeros((2 * (w // 2 + 1) + 1, n)), np.zeros(n)
+        _halve(band, bc, fine, b)
+        d, there = band[w // 2 + 1].copy(), Bounds(box.lower[::2].copy(), box.upper[::2].copy())
         if n > self.large:
-            coarse = self._predict(Mc, bc, there, limit)
+            coarse = self._predict(band, bc, there, limit)
         else:
-            x = there.project(np.zeros(n))
-            coarse = there.split(x, Mc @ x - bc, d)
-        width = int(np.abs(Mc.indices - np.repeat(np.arange(n), np.diff(Mc.indptr))).max(initial=1))
-        band, slack = _in_band(Mc, width), rounding.DIGITS * float(np.abs(bc).max())
+            x, g = there.project(np.zeros(n)), np.empty(n)
+            _gradient(g, x, band, bc, w // 2 + 1)
+            coarse = there.split(x, g, d)
+        slack = rounding.DIGITS * float(np.abs(bc).max())
         vectors = np.empty(n), np.empty(n), coarse, *_no_factor(band), band, bc, there.lower, there.upper, d
         _iterate_banded(*vectors, slack, limit)
         policy = np.zeros(b.size, np.int8)

@@ -17,6 +17,8 @@ import numpy as np
 from ...core import rounding
 from ...inverse.cholesky.factor import CholeskyFactor
 from ...operators.base import Operator, once_for_an_operator, row_sums
+from ...operators.csr import CSROperator
+from ..auto._projected_cg import _steps
 
 
 @dataclass(frozen=True)
@@ -73,6 +75,12 @@ def _seen_from_smooth(A: Operator, looks: int) -> bool:
     d = A.diagonal
     if not (d > 0).all():
         return False
+    if isinstance(A, CSROperator):  # without bounds, all in one call
+        M, none, found = A.matrix(), np.full(A.n, np.inf), np.zeros(5)
+        full = np.empty((0, 0)) if A.full is None else A.full
+        vectors = np.zeros(A.n), -d, *np.zeros((4, A.n)), np.empty(A.n, np.bool_), found
+        _steps(*vectors, (full, M.data, M.indices, M.indptr), d, -none, none, 0.0, 0.0, looks)
+        return bool(found[4] < ZERO)
     r, q = d.copy(), np.empty(A.n)
     z = r / d
     p = z.copy()

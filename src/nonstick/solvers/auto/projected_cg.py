@@ -1,0 +1,199 @@
+"""Conjugate gradients in the box, over the diagonal: the cheapest steps there are, in one compiled loop.
+
+    F = rows that no bound holds, ties among them;   z = D⁻¹g on F, 0 elsewhere
+    p = z + β p on F,   β = -zᵀA p / pᵀA p           p is kept when F changes, without the rows that left it
+    y = P(x - α p),     α = gᵀp / pᵀA p
+    if y = x - α p: x = y                            one product with A
+    else: p = x - y, x = x - min(1, gᵀp / pᵀA p) p   from x to y inside the box, no further than to the minimum
+
+The objective falls in every step. While F stays, these are conjugate gradients; a product more is the price of a step
+that meets a bound. On well-conditioned matrices they take fewer products than any quasi-Newton method, and nothing is
+set up. The residual of the steps so far says how many there will be, so that `WhileCheaper` can leave in time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from ...core import rounding
+from ...inverse.base import Recipe
+from ...inverse.cholesky.fronts import fronts
+from ...inverse.krylov.direct import unlike_m_matrix
+from ...operators.csr import CSROperator
+from ...problem.box import BoxProblem
+from ...problem.monitor import FAILED, Monitor, Start
+from ..base import Method
+from ..cascade import DenseRows
+from ._projected_cg import _steps
+
+
+@dataclass(frozen=True)
+class ProjectedCGSettings:
+    """How long conjugate gradients in the box go on before something is set up."""
+
+    #: steps between two looks at how many there will be
+    every: int = 20
+    #: what it costs to set anything up, in entries multiplied, a hierarchy beside it, in products with A, and a factor
+    #: beside its operations, for an unknown
+    any: float = 2e6
+    hierarchy: float = 800.0
+    factor: float = 4000.0
+    #: operations of a factorisation in the time of a product with one entry, and factorisations of a solve
+    speed: float = 10.0
+    factors: float = 6.0
+    #: the part of the steps made that must not exceed that cost either: predictions may be wrong
+    sunk: float = 0.5
+    #: entries whose products take as long as the vectors of a step do for one unknown
+    vectors: float = 10.0
+
+
+SETTINGS = ProjectedCGSettings()
+
+
+@dataclass(frozen=True)
+class Bare:
+    """A condition: a symmetric sparse matrix without a grid, on one rank."""
+
+    def holds(self, problem: BoxProblem) -> bool:
+        """True if the matrix of the problem is like that."""
+        A = problem.A
+        return (
+            isinstance(A, CSROperator)
+            and A.symmetric
+            and A.comm.size == 1
+            and problem.edges is None
+            and bool((A.diagonal > 0.0).all())
+        )
+
+
+@dataclass(frozen=True)
+class ProjectedCG(Method):
+    """Conjugate gradients in the box, preconditioned by the diagonal, for bare symmetric matrices.
+
+    Parameters
+    ----------
+    maxiter : int
+        Its own limit of steps.
+
+    Examples
+    --------
+    >>> import nonstick
+    >>> from nonstick.solvers import ProjectedCG
+    >>> nonstick.solve([[2.0, -1.0], [-1.0, 2.0]], [1.0, -3.0], method=ProjectedCG()).x.round(6)
+    array([0.5, 0. ])
+    """
+
+    maxiter: int = 20_000
+
+    @property
+    def treats(self) -> frozenset[str]:
+        return frozenset()
+
+    @property
+    def label(self) -> str:
+        return "conjugate gradients in the box"
+
+    def solve(self, problem: BoxProblem, start: Start, monitor: Monitor) -> None:
+        self.improve(problem, start.x, monitor, lambda made, left: True)
+
+    def improve(self, problem: BoxProblem, x: np.ndarray, monitor: Monitor, worth: Callable[[int, float], bool]) -> None:
+        """Improve x in place until the monitor stops it, or `worth` says that the steps still to come are not."""
+        A, box, n = problem.A, problem.box, problem.n
+        M, d, limit = A.matrix(), A.diagonal, monitor.limit(self.maxiter)
+        full = A.full if isinstance(A, CSROperator) and A.full is not None else np.empty((0, 0))
+        p, Ap, y, z = np.zeros((4, n))
+        free, found, g = np.empty(n, np.bool_), np.zeros(5), problem.gradient(x)
+        steps = 0
+        if monitor.check(x, g):
+            return
+        while monitor.iterations < limit:
+            aim, count = monitor.tolerance * problem.scale, min(SETTINGS.every, limit - monitor.iterations)
+            vectors = x, g, p, Ap, y, z, free, found, (full, M.data, M.indices, M.indptr), d, box.lower, box.upper
+            done = _steps(*vectors, aim, rounding.SUM, count)
+            steps, monitor.iterations = steps + done, monitor.iterations + done
+            if found[0] < 0.0:  # A has no curvature there, or a negative one
+                monitor.check(x)
+                return
+            if found[1] <= aim:
+                problem.gradient(x, g)
+                found[0] = 0.0
+            if monitor.check(x, g):
+                return
+            _, now, peak, since, _ = found
+            left = since * np.log(now / aim) / np.log(peak / now) if now < peak else np.inf
+            if not worth(steps, left):
+                return
+
+
+@dataclass(frozen=True)
+class WhileCheaper(Method):
+    """Conjugate gradients in the box where they promise to be cheaper than what another method sets up.
+
+    Parameters
+    ----------
+    first : ProjectedCG
+        It is left as soon as its residuals promise more work than the other method needs.
+    then : Method
+        Goes on from its x.
+
+    Examples
+    --------
+    >>> import nonstick
+    >>> from nonstick.compositions import AUTO
+    >>> from nonstick.solvers import ProjectedCG, WhileCheaper
+    >>> method = WhileCheaper(ProjectedCG(), AUTO)
+    >>> nonstick.solve([[2.0, -1.0], [-1.0, 2.0]], [1.0, -3.0], method=method).path
+    'conjugate gradients in the box'
+    """
+
+    first: ProjectedCG
+    then: Method
+
+    @property
+    def treats(self) -> frozenset[str]:
+        return self.first.treats
+
+    @property
+    def label(self) -> str:
+        return self.first.label
+
+    @property
+    def preconditioner(self) -> Recipe | None:
+        return self.then.preconditioner
+
+    def solve(self, problem: BoxProblem, start: Start, monitor: Monitor) -> None:
+        self.first.improve(problem, start.x, monitor, _Cheaper(problem))
+        limited = monitor.stopping.maxiter is not None and monitor.iterations >= monitor.stopping.maxiter
+        if monitor.status not in FAILED or limited:
+            return
+        then = self.then.chosen(problem)
+        monitor.status = monitor.message = ""
+        monitor.leave(then.label, "it is cheaper")
+        then.solve(problem, Start(start.x, cold=start.cold), monitor)
+
+
+class _Cheaper:
+    """Whether steps still to come are cheaper than what else could be set up for a matrix."""
+
+    def __init__(self, problem: BoxProblem):
+        A = self._A = problem.A
+        self._problem = problem
+        #: entries multiplied in a step
+        self._work = A.matrix().nnz + SETTINGS.vectors * A.n
+
+    def __call__(self, made: int, left: float) -> bool:
+        work = max(left, SETTINGS.sunk * made) * self._work
+        return work <= SETTINGS.any + SETTINGS.factor * self._A.n or work <= SETTINGS.any + self._set_up
+
+    @cached_property
+    def _set_up(self) -> float:
+        """What the next method sets up, in entries multiplied."""
+        A = self._A
+        if not unlike_m_matrix(A):
+            return SETTINGS.hierarchy * A.matrix().nnz
+        operations = A.n**3 / 3.0 if DenseRows().holds(self._problem) else fronts(A).operations
+        return SETTINGS.factor * A.n + SETTINGS.factors * operations / SETTINGS.speed
