@@ -45,8 +45,8 @@ from .solvers.andersen import MinMapNewton
 from .solvers.auto.active_set import ActiveSet
 from .solvers.auto.banded import Banded, NarrowBand
 from .solvers.auto.faces import Faces, FewDefinite
-from .solvers.base import Method
 from .solvers.auto.projected_cg import Bare, ProjectedCG, WhileCheaper
+from .solvers.base import Method
 from .solvers.cascade import DenseRows, Factored, MethodCascade
 from .solvers.chentanez_muller.cycles import ChentanezMuller
 from .solvers.chentanez_muller.projected_gs import ProjectedSOR

@@ -5,7 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from gallery import blur, elasticity, grid, random_couplings, waves
+from gallery import elasticity, grid, random_couplings
 
 import nonstick
 from nonstick.compositions import AUTO, EXACT, SET_UP

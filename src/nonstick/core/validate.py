@@ -19,6 +19,9 @@ from . import rounding
 
 #: |a_ij - a_ji| allowed, relative to sqrt(a_ii a_jj), which bounds |a_ij| in a positive definite matrix
 SYMMETRY_RTOL = rounding.HALF
+#: the part of all places with an entry above which a full array is faster: 8 bytes a place, not 12 an entry and the
+#: search for a column
+FEW_ZEROS = 0.3
 
 
 def matrix(A: Any, name: str = "A") -> sp.csr_array:
@@ -53,6 +56,8 @@ def _of_petsc(A: Any, name: str) -> sp.csr_array:
 
 
 def _canonical(A: Any) -> sp.csr_array:
+    if not sp.issparse(A):
+        return _compressed(np.ascontiguousarray(A, dtype=np.float64))
     if sp.issparse(A) and A.dtype != np.float64:  # SciPy changes the format only for some kinds of numbers
         A = A.astype(np.float64)
     A = sp.csr_array(A, dtype=np.float64)
@@ -65,9 +70,23 @@ def _canonical(A: Any) -> sp.csr_array:
     return A
 
 
+def _compressed(A: np.ndarray) -> sp.csr_array:
+    """A full array as a matrix; SciPy takes ten times as long for a large one."""
+    from ..kernels._csr import _compress  # loads numba
+
+    wide = np.int32 if A.size < 2**31 - 1 else np.int64
+    indices, data, indptr = np.empty(A.size, wide), np.empty(A.size), np.empty(A.shape[0] + 1, wide)
+    count = _compress(indices, data, indptr, A)
+    out = sp.csr_array((data[:count], indices[:count], indptr), shape=A.shape)
+    out.has_canonical_format = True
+    return out
+
+
 def _sound(A: sp.csr_array, name: str) -> None:
     """Finite, with a positive diagonal."""
-    bad = np.flatnonzero(~np.isfinite(A.data))
+    with np.errstate(over="ignore", invalid="ignore"):  # the sum of finite numbers may overflow: then each is looked at
+        whole = np.isfinite(A.data.sum())
+    bad = np.flatnonzero(np.zeros(0) if whole else ~np.isfinite(A.data))
     if bad.size:
         i = int(np.searchsorted(A.indptr, bad[0], side="right")) - 1
         value = A.data[bad[0]]
@@ -219,11 +238,14 @@ def symmetric(A: sp.csr_array, name: str = "A") -> bool:
     A negative minor of two rows raises an error: A is then not positive definite, or, if it is not symmetric, not a
     P-matrix, and a complementarity problem may have no solution or several.
     """
-    from ..kernels._csr import _csr_check_pairs  # loads numba; a mistake is reported before that
+    from ..kernels._csr import _csr_check_pairs, _full_pairs_agree  # loads numba; a mistake is reported before that
 
+    n, root = A.shape[0], np.sqrt(A.diagonal())
+    if A.nnz > FEW_ZEROS * float(n) ** 2 and _full_pairs_agree(A.toarray(), root, SYMMETRY_RTOL):
+        return True  # else the entries say what is wrong
     where = np.empty(2, np.int64)
     values = np.empty(2)
-    kind = _csr_check_pairs(where, values, A.data, A.indices, A.indptr, np.sqrt(A.diagonal()), SYMMETRY_RTOL)
+    kind = _csr_check_pairs(where, values, A.data, A.indices, A.indptr, root, SYMMETRY_RTOL)
     i, j = where
     if kind == 2:
         raise NonstickError(

@@ -121,6 +121,38 @@ def _csr_check_pairs(where, values, data, indices, indptr, root, rtol):
     return found
 
 
+#: rows and columns of a block of a full array that fits into the first cache with its transpose
+BLOCK = 32
+
+
+@serial
+def _full_pairs_agree(A, root, rtol):
+    """True if a full array is symmetric and has no negative 2 × 2 minor, as `_csr_check_pairs` asks of every pair."""
+    n = root.size
+    for first in range(0, n, BLOCK):
+        for second in range(0, first + 1, BLOCK):
+            for i in range(first, min(first + BLOCK, n)):
+                for j in range(second, min(second + BLOCK, i)):
+                    scale = root[i] * root[j]
+                    if not (abs(A[i, j] - A[j, i]) <= rtol * scale and abs(A[i, j]) <= (1.0 + rtol) * scale):
+                        return False
+    return True
+
+
+@serial
+def _compress(indices, data, indptr, A):
+    """The entries of a full array that are not zero, row by row; their number."""
+    q = 0
+    for i in range(A.shape[0]):
+        indptr[i] = q
+        for j in range(A.shape[1]):
+            if A[i, j] != 0.0:
+                indices[q], data[q] = j, A[i, j]
+                q += 1
+    indptr[A.shape[0]] = q
+    return q
+
+
 @serial
 def _count_unfit(data, indices, indptr):
     """Rows that are not like those of an M-matrix: a quarter of the couplings is positive, or the diagonal is smaller

@@ -7,12 +7,9 @@ from functools import cached_property
 import numpy as np
 import scipy.sparse as sp
 
+from ..core.validate import FEW_ZEROS
 from ..kernels._csr import _csr_apply, _csr_magnitude, _csr_residual, _dense_apply
 from .base import Operator
-
-#: the part of all places with an entry above which a product with the full array is faster: 8 bytes a place, not 12 an
-#: entry and the search for x
-FEW_ZEROS = 0.3
 
 
 class Pattern:

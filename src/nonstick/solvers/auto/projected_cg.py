@@ -56,7 +56,7 @@ SETTINGS = ProjectedCGSettings()
 
 @dataclass(frozen=True)
 class Bare:
-    """A condition: a symmetric sparse matrix without a grid, on one rank."""
+    """A condition: a symmetric sparse matrix without a grid, on one rank, of which nothing else is known."""
 
     def holds(self, problem: BoxProblem) -> bool:
         """True if the matrix of the problem is like that."""
@@ -64,6 +64,7 @@ class Bare:
         return (
             isinstance(A, CSROperator)
             and A.symmetric
+            and A.near_null is None
             and A.comm.size == 1
             and problem.edges is None
             and bool((A.diagonal > 0.0).all())
@@ -100,7 +101,9 @@ class ProjectedCG(Method):
     def solve(self, problem: BoxProblem, start: Start, monitor: Monitor) -> None:
         self.improve(problem, start.x, monitor, lambda made, left: True)
 
-    def improve(self, problem: BoxProblem, x: np.ndarray, monitor: Monitor, worth: Callable[[int, float], bool]) -> None:
+    def improve(
+        self, problem: BoxProblem, x: np.ndarray, monitor: Monitor, worth: Callable[[int, float], bool]
+    ) -> None:
         """Improve x in place until the monitor stops it, or `worth` says that the steps still to come are not."""
         A, box, n = problem.A, problem.box, problem.n
         M, d, limit = A.matrix(), A.diagonal, monitor.limit(self.maxiter)
@@ -193,7 +196,10 @@ class _Cheaper:
     def _set_up(self) -> float:
         """What the next method sets up, in entries multiplied."""
         A = self._A
-        if not unlike_m_matrix(A):
+        if DenseRows().holds(self._problem):
+            operations = A.n**3 / 3.0
+        elif unlike_m_matrix(A):
+            operations = fronts(A).operations
+        else:
             return SETTINGS.hierarchy * A.matrix().nnz
-        operations = A.n**3 / 3.0 if DenseRows().holds(self._problem) else fronts(A).operations
         return SETTINGS.factor * A.n + SETTINGS.factors * operations / SETTINGS.speed
