@@ -1,4 +1,4 @@
-"""`auto` on matrices without a grid: counts that stay flat, predictions, scalings, anisotropic grids."""
+"""The hierarchies of `auto` on matrices without a grid: counts that stay flat, predictions, scalings, anisotropies."""
 
 from functools import reduce
 
@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from gallery import bearing, chain, grid, jumps, rescaled, rotated, torsion, triangles, waves
 
 import nonstick
-from nonstick.compositions import AMG, CYCLE
+from nonstick.compositions import AMG, AUTO, CYCLE
 from nonstick.operators.stencil import as_operator, whole_box
 from nonstick.problem.given import Given
 
@@ -25,7 +25,7 @@ def test_bearing_counts_stay_flat(width, with_cells):
     counts = []
     for n in (40, 120):
         A, b, *_ = bearing(n, width)
-        s = nonstick.solve(A, b, cells=cells_of(A) if with_cells else None)
+        s = nonstick.solve(A, b, cells=cells_of(A) if with_cells else None, method=AUTO)
         assert s.converged
         assert 0.3 < np.mean(s.x == 0.0) < 0.6
         counts.append(s.iterations)
@@ -36,7 +36,8 @@ def test_units_of_the_unknowns_do_not_matter():
     A, b, *_ = bearing(40, 4.0)
     D = 10.0 ** np.random.default_rng(0).uniform(-6, 6, b.size)
     S = sp.diags_array(D)
-    plain, scaled = nonstick.solve(A, b, rtol=1e-9), nonstick.solve(S @ A @ S, D * b, rtol=1e-9)
+    plain = nonstick.solve(A, b, rtol=1e-9, method=AUTO)
+    scaled = nonstick.solve(S @ A @ S, D * b, rtol=1e-9, method=AUTO)
     assert scaled.converged
     assert scaled.iterations < 2 * plain.iterations
     large = D > 1.0  # the criterion is relative to max|b|: rows in large units decide
@@ -91,7 +92,7 @@ def test_a_prediction_with_kinks_is_kept():
     far above b, but its energy is much lower than that of zero."""
     A, b, lower, upper, _ = torsion(150)
     for cells in (None, cells_of(A)):
-        s = nonstick.solve(A, b, lower, upper, cells=cells)
+        s = nonstick.solve(A, b, lower, upper, cells=cells, method=AUTO)
         assert s.converged
         assert s.outer_iterations <= 6  # many more without the prediction
         assert np.mean(s.x == upper) > 0.7
@@ -115,7 +116,7 @@ def test_coarse_problems_may_be_small(n):
 def test_small_rows_at_a_tie_do_not_wait_for_large_ones():
     """D·A·D with jumps: rows with b ≈ 0 hardly feel any x > 0, so their residuals are far below the slack of others."""
     A, b, *_ = rescaled(waves(jumps(200, 1e4)))
-    s = nonstick.solve(A, b, maxiter=500)
+    s = nonstick.solve(A, b, maxiter=500, method=AUTO)
     assert s.converged
     assert s.iterations < 60  # 500 if policies keep their slack
 
@@ -142,7 +143,7 @@ def checkerboard(n, block, jump):
 def test_jumps_in_blocks_do_not_raise_counts(block, scaled):
     """Up to 74 without coarse rows for the set; hundreds, scaled, without a scaling found on all levels."""
     A, b, *_ = rescaled(checkerboard(120, block, 1e6), 6.0 if scaled else 0.0)
-    s = nonstick.solve(A, b)
+    s = nonstick.solve(A, b, method=AUTO)
     assert s.converged
     assert 0.05 < np.mean(s.x == 0.0) < 0.9
     assert s.iterations < 50

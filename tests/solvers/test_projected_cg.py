@@ -3,11 +3,10 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from gallery import beam, grid, normal_equations, random_couplings, triangles, waves
+from gallery import beam, normal_equations, random_couplings, triangles, waves
 
 import nonstick
-from nonstick.compositions import SET_UP
-from nonstick.solvers import ProjectedCG, WhileCheaper
+from nonstick.solvers import ProjectedCG
 from nonstick.solvers.auto._projected_cg import _steps
 
 IN_THE_BOX = "conjugate gradients in the box"
@@ -98,8 +97,6 @@ def test_it_is_left_in_time():
     solution = nonstick.solve(A, b, lower, upper)
     assert solution.success and "left for policy iteration over direct" in solution.path
     assert "finished" not in solution.message  # this is no difficulty
-    stiff = waves(sp.csr_array(sp.kron(grid(60), [[1.0]])) + 0.0 * sp.eye_array(3600))
-    assert nonstick.solve(*stiff[:4], method=WhileCheaper(ProjectedCG(), SET_UP)).success
 
 
 def test_a_limit_of_iterations_holds_for_both():
