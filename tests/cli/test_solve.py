@@ -127,6 +127,13 @@ def test_a_solution_does_not_overwrite_a_problem(run, npz, tmp_path):
         assert np.array_equal(file["b"], 2 * B)
 
 
+@pytest.mark.parametrize("command", ["solve", "bench"])
+def test_results_do_not_overwrite_a_problem(run, npz, command):
+    before = npz.read_bytes()
+    code, _, errors = run(command, npz, "--json", npz)
+    assert code == 2 and "choose a name that ends in .json" in errors and npz.read_bytes() == before
+
+
 def test_not_converged_is_exit_code_2_and_still_written(run, npz, tmp_path):
     code, _, errors = run("solve", npz, "-m", "pgs", "--rtol", "1e-14", "--maxiter", "1", "--json", tmp_path / "r.json")
     assert code == 2 and "not converged" in errors and "maxiter" in errors

@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+from nonstick import NonstickError
 from nonstick.files.atomic import remove_partial, replacing, write_text
 
 
@@ -32,3 +33,15 @@ def test_what_a_killed_process_left_is_deleted_and_no_more(tmp_path):
         (tmp_path / name).write_text("x")
     remove_partial(tmp_path)
     assert sorted(p.name for p in tmp_path.iterdir()) == sorted([alive, "a.ply", ".mine.partial"])
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="pipes of POSIX")
+def test_a_pipe_or_device_is_not_replaced(tmp_path):
+    """As root the rename would succeed, and /dev/null would be a file."""
+    pipe, link = tmp_path / "pipe", tmp_path / "link"
+    os.mkfifo(pipe)
+    link.symlink_to("/dev/null")
+    for path in (pipe, link):
+        with pytest.raises(NonstickError, match="a pipe, a socket or a device"):
+            write_text(path, "x")
+    assert pipe.is_fifo() and link.is_symlink() and sorted(tmp_path.iterdir()) == [link, pipe]

@@ -11,7 +11,7 @@ from pathlib import Path
 import typer
 from typer.core import TyperCommand
 
-from .options import complete_cases, complete_methods, complete_validations, grouped, option
+from .options import complete_cases, complete_methods, complete_validations, grouped, json_path, option
 from .terminal import NOT_CONVERGED, Bar, fail, say, screen
 
 #: endings of the names of problem files
@@ -135,9 +135,9 @@ class Output:
     )
 
     @property
-    def file(self) -> str | None:
+    def file(self) -> Path | None:
         """The file of the rows; None if they go to the screen."""
-        return None if self.json_file == "-" else self.json_file
+        return json_path(self.json_file)
 
 
 @dataclass(frozen=True)
@@ -247,7 +247,7 @@ def _show(rows, plan, output: Output) -> None:
         say(f"no figures: {obstacle}")
 
 
-def _journal(json_file: str, plan, resume: bool):
+def _journal(json_file: Path, plan, resume: bool):
     """Every single solve, in a file beside the rows."""
     import numba
 
@@ -261,7 +261,7 @@ def _journal(json_file: str, plan, resume: bool):
         "time limit": plan.time_limit,
         "threads": numba.get_num_threads(),
     }
-    return Journal(Path(json_file).with_suffix(".solves.jsonl"), settings, resume)
+    return Journal(json_file.with_suffix(".solves.jsonl"), settings, resume)
 
 
 def _judge(rows, limited: bool) -> None:

@@ -157,3 +157,12 @@ def frame_range(text: str) -> slice:
             fail(f"--frames takes A:B, for example 10:20, and not {text!r}")
         return slice(numbers[0], numbers[0] + 1)
     return slice(*numbers)
+
+
+def json_path(word: str | None) -> Path | None:
+    """The file that --json names; None if there is none, or if rows go to the screen."""
+    if word is None or word == "-":
+        return None
+    if not word.endswith(".json"):  # so that no problem file is overwritten by its own results
+        fail(f"the results are written as .json, but --json is {word}; choose a name that ends in .json, or - to print")
+    return Path(word)

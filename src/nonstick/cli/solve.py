@@ -10,7 +10,7 @@ from typing import Any
 
 import typer
 
-from .options import ArrayOptions, complete_methods, grouped, option
+from .options import ArrayOptions, complete_methods, grouped, json_path, option
 from .terminal import NOT_CONVERGED, fail, say
 
 
@@ -85,7 +85,7 @@ def solve(
     shared = launch.ranks() > 1
     if not (shared and method.startswith(("petsc-", "tao-"))):
         registry.name_of(method)  # report a misspelt name before a large file is read
-    target = _target(file, out, json_file)
+    target = _target(file, out, json_path(json_file))
     Stopping(**asdict(stopping))  # reports bad options before a large file is read
     try:
         if shared:
@@ -103,7 +103,7 @@ def solve(
         raise SystemExit(NOT_CONVERGED)
 
 
-def _target(file: Path, out: Path | None, json_file: str | None) -> Path:
+def _target(file: Path, out: Path | None, rows: Path | None) -> Path:
     """The file of the solution, after a check that all results can be written."""
     from ..files.problem_file import is_problem, solution_file
 
@@ -114,7 +114,7 @@ def _target(file: Path, out: Path | None, json_file: str | None) -> Path:
         fail(f"--out would overwrite the problem file {file}; choose another name")
     if is_problem(target):
         fail(f"the solution would overwrite the problem in {target}; choose another name with --out")
-    for path in (target, Path(json_file or "-")):
+    for path in (target, rows or target):
         if not path.parent.is_dir():
             fail(f"cannot write {path}: there is no directory {path.parent}")
     return target

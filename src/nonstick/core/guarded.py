@@ -67,7 +67,11 @@ class Place:
             os.unlink(self.named(name), dir_fd=self.handle)
 
     def rename(self, old: str, new: str) -> None:
-        """Give a file of this folder another name; one that has it is replaced."""
+        """Give a file of this folder another name; a file or a link that has it is replaced, and nothing else is."""
+        with suppress(FileNotFoundError):
+            about = os.stat(self.named(new), dir_fd=self.handle, follow_symlinks=not self.guarded)
+            if not stat.S_ISLNK(about.st_mode):
+                _refuse_others(self.path / new, about)
         os.replace(self.named(old), self.named(new), src_dir_fd=self.handle, dst_dir_fd=self.handle)
 
 

@@ -109,15 +109,16 @@ LONGEST = 120
 
 
 def safe_name(text: str, fallback: str = "scene") -> str:
-    """A name that stays in its folder: letters, digits, `.`, `-` and `_`, without leading dots.
+    """A name that stays in its folder: letters, digits, `.`, `-` and `_`, no leading dots, no device of Windows.
 
     Examples
     --------
     >>> from nonstick.files.atomic import safe_name
-    >>> safe_name("ball 1"), safe_name("../../x"), safe_name("..")
-    ('ball-1', 'x', 'scene')
+    >>> safe_name("ball 1"), safe_name("../../x"), safe_name(".."), safe_name("con")
+    ('ball-1', 'x', 'scene', 'con_')
     """
     name = re.sub(r"[^\w.-]+", "-", text).strip(".-")
+    name = re.sub(r"(?i)^(con|prn|aux|nul|conin|conout|com\d|lpt\d)(?![^.])", r"\1_", name)
     return name.encode()[:LONGEST].decode(errors="ignore").strip(".-") or fallback
 
 
