@@ -6,15 +6,15 @@ import os
 import pytest
 
 import nonstick.bench
-from nonstick.bench import devices
+from nonstick.bench import peers
 
 
 def test_figures_9_and_10(monkeypatch):
-    monkeypatch.setattr(devices, "here", lambda: [("numpy", None), ("strict", None)])
-    rows = list(devices.figure9(nonstick.bench.get("andersen-figure9").plan((12,))))
+    monkeypatch.setattr(peers, "here", lambda: [("numpy", None), ("strict", None)])
+    rows = list(peers.figure9(nonstick.bench.get("andersen-figure9").plan((12,))))
     assert [row.method for row in rows] == [f"{m} {l} cpu" for m in ("newton", "pcg") for l in ("numpy", "strict")]
     assert all(row.converged and row.extra["speed-up"] > 0 for row in rows)
-    rows = list(devices.figure10(nonstick.bench.get("andersen-figure10").plan((12,))))
+    rows = list(peers.figure10(nonstick.bench.get("andersen-figure10").plan((12,))))
     assert len(rows) == 2 and all(0 < row.extra["set-up %"] < 100 for row in rows)
 
 

@@ -12,6 +12,12 @@ the KKT residual recomputed from the problem. Its iterations are in the unit of 
 - `petsc-cg-icc@r`, `petsc-cg-gamg@r`, `petsc-cg-hypre@r`: its linear solves, bounds ignored
 
 A peer is omitted if its time at the last size predicts that it exceeds the time limit; the row says so.
+
+Also Andersen's figures 9 and 10 on whatever devices are here: minimum-map Newton and PCG on arrays against the
+processor.
+
+Figure 9 is CPU time over GPU time by grid size, figure 10 the part of a GPU solve that is spent on bringing data there.
+Both solves are `newton-array`; without bounds it takes one step, which is PCG with the same preconditioner.
 """
 
 from __future__ import annotations
@@ -21,15 +27,17 @@ import shutil
 import signal
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 
 from .. import cases
+from ..arrays import ArrayNewton
 from ..core.optional import missing
 from ..errors import NonstickError
 from ..mpi import petsc_driver
@@ -307,3 +315,62 @@ def _expected_seconds(last: Row | None, n: int) -> float:
     if last is None or last.seconds is None:
         return 0.0
     return last.seconds * (n / last.n) ** 4.0
+
+
+def here() -> list[tuple[str, str | None]]:
+    """Libraries and their devices on this computer, NumPy first."""
+    found: list[tuple[str, str | None]] = [("numpy", None)]
+    if find_spec("torch") is not None:
+        import torch
+
+        found += [("torch", "cpu"), *(("torch", f"cuda:{k}") for k in range(torch.cuda.device_count()))]
+    if find_spec("jax") is not None:
+        import jax
+
+        found += [("jax", f"{device.platform}:{device.id}") for device in jax.devices() if device.platform != "cpu"]
+    if find_spec("cupy") is not None:
+        import cupy
+
+        found += [("cupy", f"cuda:{k}") for k in range(cupy.cuda.runtime.getDeviceCount())]
+    return found
+
+
+def _circle(n: int, name: str) -> BoxProblem:
+    problem = cases.build("circle2d", n).problem
+    return problem if name == "newton" else problem.without_bounds()
+
+
+def _newton(plan: Plan, case: str, devices: Sequence[tuple[str, str | None]]) -> Iterator[tuple[str, Row]]:
+    """Solves with and without bounds on each device, and which of the two a row is."""
+    for n in plan.sizes:
+        for name in ("newton", "pcg"):
+            for library, device in devices:
+                label = f"{name} {library} {device or 'cpu'}"
+                plan.announce(f"{label}, {n}")
+                yield name, measure(case, n, ArrayNewton(library, device), partial(_circle, n, name), plan, label)
+
+
+@benchmark(
+    "andersen-figure9",
+    "Newton and PCG on arrays of every device here, against NumPy (Andersen, figure 9)",
+    sizes=(64, 128, 256),
+    methods=(),
+)
+def figure9(plan: Plan) -> Iterator[Row]:
+    host: dict[tuple[int, str], float | None] = {}
+    for name, row in _newton(plan, "andersen-figure9", here()):
+        first = host.setdefault((row.n, name), row.seconds)
+        yield replace(row, extra={**row.extra, "speed-up": first / row.seconds}) if first and row.seconds else row
+
+
+@benchmark(
+    "andersen-figure10",
+    "the parts of a solve of Newton and PCG on the last device here: set-up, computation (Andersen, figure 10)",
+    sizes=(64, 128, 256),
+    methods=(),
+)
+def figure10(plan: Plan) -> Iterator[Row]:
+    for _, row in _newton(plan, "andersen-figure10", here()[-1:]):
+        if row.seconds and row.setup_seconds is not None:
+            row = replace(row, extra={**row.extra, "set-up %": 100.0 * row.setup_seconds / row.seconds})
+        yield row

@@ -125,7 +125,7 @@ def benchmark(
 
 def benchmarks() -> dict[str, Benchmark]:
     """Every benchmark by name: the static cases, then the tables."""
-    for module in ("runner", "peers", "devices"):
+    for module in ("runner", "peers"):
         import_module(f"{__package__}.{module}")
     return dict(_BENCHMARKS)
 

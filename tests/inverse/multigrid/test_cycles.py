@@ -7,8 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 from nonstick.errors import NonstickError
-from nonstick.inverse import CG, Chebyshev
-from nonstick.inverse.multigrid import GIA, RBSSOR, Algebraic, Blocks, Geometric, Pairwise, Smoothed, TopologyAware
+from nonstick.inverse import CG, GIA, RBSSOR, Algebraic, Blocks, Chebyshev, Geometric, Pairwise, Smoothed, TopologyAware
 from nonstick.inverse.multigrid.bottom import Bottom
 from nonstick.inverse.multigrid.cycles import F, Full, K, Resmoothed, V, W
 from nonstick.inverse.multigrid.hierarchy import Multigrid, Stepwise, descend

@@ -119,7 +119,7 @@ class TopologyAware(Aggregation):
     Examples
     --------
     >>> from nonstick import cases
-    >>> from nonstick.inverse.multigrid import RBSSOR, Multigrid, Resmoothed, TopologyAware
+    >>> from nonstick.inverse import RBSSOR, Multigrid, Resmoothed, TopologyAware
     >>> A = cases.build("circle2d", 32).problem.A
     >>> parent, count, cells = TopologyAware(theta=0.0, cut=0.0).aggregate(A)
     >>> count < A.n / 3
