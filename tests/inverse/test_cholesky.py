@@ -6,8 +6,7 @@ import scipy.sparse as sp
 from gallery import elasticity, grid, plate, random_couplings
 
 from nonstick.inverse.cholesky import factor as cholesky
-from nonstick.inverse.cholesky.factor import CholeskyFactor
-from nonstick.inverse.cholesky.fronts import Fronts, fronts
+from nonstick.inverse.cholesky.factor import CholeskyFactor, Fronts, fronts
 from nonstick.inverse.krylov.direct import Direct, Factor
 from nonstick.operators.csr import CSROperator
 from nonstick.operators.masked import Masked

@@ -10,8 +10,7 @@ from scipy.optimize import nnls
 from nonstick import NonstickError, solve_problem
 from nonstick.kernels._edges import _project_edges
 from nonstick.operators.csr import CSROperator
-from nonstick.problem.box import BoxProblem
-from nonstick.problem.edges import WallEdges
+from nonstick.problem.box import BoxProblem, WallEdges
 from nonstick.solvers.base import Method
 
 

@@ -10,7 +10,7 @@ from gallery import elasticity, grid, random_couplings
 import nonstick
 from nonstick.compositions import AUTO, EXACT, SET_UP
 from nonstick.inverse import Factor
-from nonstick.inverse.cholesky.fronts import fronts
+from nonstick.inverse.cholesky.factor import fronts
 from nonstick.operators.csr import CSROperator
 from nonstick.solvers.cascade import DenseRows, Factored
 

@@ -40,8 +40,7 @@ from ..grid.levelset import THETA_MIN
 from ..grid.masks import wall_cells
 from ..operators.rows import Rows
 from ..operators.stencil import StencilOperator
-from ..problem.box import BoxProblem
-from ..problem.edges import WallEdges
+from ..problem.box import BoxProblem, WallEdges
 from ..problem.solution import Solution
 from ._moments import hat_fields
 from ._pressure import TRACE, _cells_with_liquid, _mass_rows, _mass_update, _pressure_rows, _pressure_update

@@ -1,8 +1,7 @@
 """The problem, the monitor of a solve, and its solution: the same for every method."""
 
-from .box import Bounds, BoxProblem
+from .box import Bounds, BoxProblem, WallEdges
 from .constraints import LinearConstraints
-from .edges import WallEdges
 from .monitor import History, Monitor, Start
 from .rows import RowError
 from .solution import Solution

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from ..errors import NonstickError
 from ..inverse.base import Inverse, IterativeInverse, Recipe
 from ..inverse.cascade import Cascade, InTurn, Within
-from ..inverse.cholesky.fronts import fronts
+from ..inverse.cholesky.factor import fronts
 from ..inverse.krylov.cg import CG
 from ..inverse.krylov.direct import Factor
 from ..inverse.krylov.richardson import Richardson

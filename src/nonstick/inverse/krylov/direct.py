@@ -16,8 +16,7 @@ import scipy.sparse as sp
 from ...kernels._csr import _count_unfit
 from ...operators.base import Operator, once_for_an_operator
 from ..base import Inverse, IterativeInverse, Recipe, max_abs
-from ..cholesky.factor import CholeskyFactor
-from ..cholesky.fronts import fronts
+from ..cholesky.factor import CholeskyFactor, fronts
 
 
 @dataclass(frozen=True)

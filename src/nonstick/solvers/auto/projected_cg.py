@@ -21,7 +21,7 @@ import numpy as np
 
 from ...core import rounding
 from ...inverse.base import Recipe
-from ...inverse.cholesky.fronts import fronts
+from ...inverse.cholesky.factor import fronts
 from ...inverse.krylov.direct import unlike_m_matrix
 from ...operators.csr import CSROperator
 from ...problem.box import BoxProblem

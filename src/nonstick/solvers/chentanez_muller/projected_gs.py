@@ -28,7 +28,7 @@ from ...kernels._stencil import _stencil_relax, _stencil_sweeps
 from ...kernels._vector import dot
 from ...operators.base import Operator
 from ...operators.stencil import ONE_THREAD_BELOW
-from ...problem.edges import WallEdges
+from ...problem.box import WallEdges
 from ...problem.monitor import PATIENCE
 from ..base import Method
 

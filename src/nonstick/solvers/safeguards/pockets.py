@@ -44,8 +44,7 @@ from ...operators.base import Operator, once_for_an_operator, row_sums
 from ...operators.csr import CSROperator
 from ...operators.lowrank import LowRank
 from ...operators.masked import Masked
-from ...problem.box import BoxProblem
-from ...problem.edges import WallEdges
+from ...problem.box import BoxProblem, WallEdges
 from ...problem.monitor import Start
 from .refinement import Substitute
 
