@@ -38,7 +38,7 @@ from .inverse.precond.adapters import AsMatrix, Reused, WithBorder
 from .inverse.precond.deflation import Deflated
 from .inverse.precond.incomplete import ILU, MIC
 from .inverse.precond.jacobi import Jacobi
-from .inverse.precond.projection import BlockDiagonal, Projection
+from .inverse.precond.saddle import BlockDiagonal, BlockTriangular
 from .operators.base import Operator
 from .operators.stencil import ONE_THREAD_BELOW
 from .solvers.andersen import MinMapNewton
@@ -212,16 +212,14 @@ CHEBYSHEV_MG = Multigrid(
     dtype=np.float32,
 )
 
-#: One projection step an iteration; where its viscosity cycle is weak (drops of 1e4 times the viscosity), CG over it.
-#: the cycle of `visc-auto` with a third step and W: a pressure cycle costs as much, so fewer iterations pay here
+#: The cycle of `visc-auto` with a third step and W: a pressure cycle costs as much, so fewer iterations pay here.
 STOKES_MG = WithBorder(replace(CHEBYSHEV_MG, smoother=Chebyshev(3, 8.0), cycle=W(1, 1)))
-PROJECTION = Projection(STOKES_MG, CYCLE)
-PROJECTION_CG = Projection(CG(STOKES_MG, rtol=0.01, maxiter=60), CYCLE)
-#: Both end at viscosities of 1e6 Pa s and more in closed cells; a factor of few unknowns does not.
+#: One viscosity cycle an iteration. Where it is weak (drops of 1e4 times the viscosity), CG over it; where neither ends
+#: (viscosities of 1e6 Pa s and more in closed cells), a factor if there are few unknowns.
 STOKES = Cascade(
     (
-        (Within(15, pace=0.85), GMRES(PROJECTION, single=True)),
-        (Within(100, pace=0.95), GMRES(PROJECTION_CG, single=True)),
+        (Within(5, pace=0.75), GMRES(BlockTriangular(STOKES_MG, CYCLE), single=True)),
+        (Within(100, pace=0.95), GMRES(BlockTriangular(CG(STOKES_MG, rtol=0.01, maxiter=60), CYCLE), single=True)),
         Direct(most=10_000),
     )
 )

@@ -26,7 +26,7 @@ from .precond.ainv import AINV
 from .precond.deflation import Deflated
 from .precond.incomplete import ILU, MIC
 from .precond.jacobi import SPAI0, Jacobi
-from .precond.projection import BlockDiagonal, Projection
+from .precond.saddle import BlockDiagonal, BlockTriangular
 
 __all__ = [
     "AINV",
@@ -44,6 +44,7 @@ __all__ = [
     "BandJacobi",
     "BiCGStab",
     "BlockDiagonal",
+    "BlockTriangular",
     "Blocks",
     "BoxSweep",
     "Cascade",
@@ -67,7 +68,6 @@ __all__ = [
     "NearNull",
     "NoPreconditioner",
     "Pairwise",
-    "Projection",
     "Recipe",
     "RedBlack",
     "Resmoothed",

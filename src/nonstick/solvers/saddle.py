@@ -35,7 +35,7 @@ class SaddlePolicy(Method):
     Parameters
     ----------
     inner : Recipe
-        Solves the linear saddle points: `GMRES(Projection(…))`, `MINRES(BlockDiagonal(…))`, `Direct()`.
+        Solves the linear saddle points: `GMRES(BlockTriangular(…))`, `MINRES(BlockDiagonal(…))`, `Direct()`.
     forcing : float
         The part of the present residual to which they are solved while the policy changes; 0: always to the end.
     maxiter : int

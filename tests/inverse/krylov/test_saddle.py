@@ -5,7 +5,7 @@ import pytest
 
 from nonstick.compositions import CHEBYSHEV_MG, CYCLE
 from nonstick.discretise import StokesProblem
-from nonstick.inverse import GMRES, MINRES, BlockDiagonal, Projection
+from nonstick.inverse import GMRES, MINRES, BlockDiagonal, BlockTriangular
 from nonstick.kernels._vector import BLOCK, _add_combination, _coefficients
 from nonstick.operators.masked import Masked
 from nonstick.solvers.saddle import BlockPivots
@@ -43,7 +43,7 @@ def test_the_operator_is_its_matrix():
     np.testing.assert_allclose(K.schur.matrix().toarray(), schur.toarray(), rtol=1e-9, atol=1e-12)
 
 
-@pytest.mark.parametrize("recipe", [GMRES(Projection(*BLOCKS)), GMRES(Projection(*BLOCKS), single=True),
+@pytest.mark.parametrize("recipe", [GMRES(BlockTriangular(*BLOCKS)), GMRES(BlockTriangular(*BLOCKS), single=True),
                                     MINRES(BlockDiagonal(*BLOCKS))], ids=["gmres", "single", "minres"])  # fmt: skip
 @pytest.mark.parametrize("masked", [False, True])
 def test_krylov_methods_solve_it(recipe, masked):

@@ -4,6 +4,9 @@ Restriction is the tensor product of stencil A = (1, 2, 1)/4 along a face's own 
 the others; prolongation P = 2ᵈ Rᵀ is (bi-, tri-)linear interpolation. Both read zero outside the unknowns and write
 only unknowns. The axis of extent one of a 2D grid is not halved (`halved[axis] = 0`).
 
+A zero outside is the velocity of a wall that holds the liquid. Where the edges on the way to it carry no stress, liquid
+slips: P is then divided by the sum of the other weights, so that it reproduces constants along the wall (`_slip_shares`).
+
 Fine face f (padded index f + 1) of axis a lies on coarse face f/2 if f is even, between two if odd; across the
 other axes it lies a quarter cell from the coarse face's middle. Rows are combined first, over the first two axes
 and with unit stride, into a line of `scratch` (one for each thread); the last axis follows.
@@ -20,6 +23,7 @@ same in both halves of a coarse cell, so they are the mean of two along x and (1
 has one coefficient for each component. (With four samples along x too, stress spread past a free surface and the coarse
 grid was too stiff there. With two samples across x too, faces in the air next to the surface were too soft, and the
 method diverged.)
+Next to a wall only the edges at the wall count, so that a wall along which liquid slips has no stress on any level.
 """
 
 import numpy as np
@@ -115,6 +119,84 @@ def _faces_prolong(fine, coarse, scratch, runs, coarse_shape, fine_shape, halved
                 fine[base + q] += three * line[q // 2 - first + 1] + quarter * line[q // 2 - first]
             for q in range(odd, end, 2):
                 fine[base + q] += three * line[q // 2 - first + 1] + quarter * line[q // 2 - first + 2]
+
+
+@parallel
+def _slip_shares(share, fine, coarse, k, a, strides, fine_shape, coarse_shape, halved):
+    """share = what a row of P is multiplied by at the unknowns `fine` of component a, 1 where all is well.
+
+    Weights of faces that are not unknowns (`coarse`) are left out if an edge on the way to them has no stress.
+    """
+    S0, S1 = coarse_shape[1] * coarse_shape[2], coarse_shape[2]
+    P = fine_shape[0] * fine_shape[1] * fine_shape[2]
+    for i in prange(1, fine_shape[0] - 1):
+        place, weight = np.zeros((3, 2), np.int64), np.zeros((3, 2))
+        slips = np.zeros((3, 2), np.bool_)
+        for t in range(i * strides[0], (i + 1) * strides[0]):
+            if not fine[t]:
+                continue
+            whole = True
+            for axis in range(3):
+                n = (t // strides[axis]) % fine_shape[axis] - 1
+                near = n // 2 if halved[axis] else n
+                other, w = near, 1.0
+                if halved[axis] and axis != a:
+                    other, w = near + (1 if n & 1 else -1), 0.75
+                elif halved[axis] and n & 1:
+                    other, w = near + 1, 0.5
+                place[axis, 0], place[axis, 1] = near + 1, other + 1
+                weight[axis, 0], weight[axis, 1] = w, 1.0 - w
+            for q in range(8):
+                c = place[0, q & 1] * S0 + place[1, (q >> 1) & 1] * S1 + place[2, q >> 2]
+                whole = whole and coarse[c]
+            if whole:
+                continue
+            for axis in range(3):
+                slips[axis, 0] = slips[axis, 1] = False
+                if axis != a and halved[axis]:
+                    edge, step = (4 - a - axis) * P + t, strides[axis]
+                    low = place[axis, 1] < place[axis, 0]  # the far face lies on the lower side
+                    slips[axis, 0] = k[edge + step if low else edge] == 0.0
+                    beyond = edge - step if low else edge + 2 * step
+                    slips[axis, 1] = k[edge if low else edge + step] == 0.0 or k[beyond] == 0.0
+            missing, found = 0.0, 0.0
+            for q in range(8):
+                p, r, s = q & 1, (q >> 1) & 1, q >> 2
+                w = weight[0, p] * weight[1, r] * weight[2, s]
+                if coarse[place[0, p] * S0 + place[1, r] * S1 + place[2, s]]:
+                    found += w
+                elif slips[0, p] or slips[1, r] or slips[2, s]:
+                    missing += w
+            if found > 0.0:
+                share[t] = 1.0 / (1.0 - missing)
+
+
+@parallel
+def _wall_edges(out, k, fluid, fine_fluid, coarse_extent, fine_extent, halved, a, b, factor):
+    """Coefficients `out` of the coarse edges between components a and b that lie beside a solid face of component a.
+
+    The fine edges at the wall alone count there: those on the coarse edge, or half a coarse cell further in.
+    """
+    e = 3 - a - b
+    for I in prange(1, coarse_extent[0] + 1):
+        own, at = np.zeros(3, np.int64), np.zeros(3, np.int64)
+        for J in range(1, coarse_extent[1] + 1):
+            for K in range(1, coarse_extent[2] + 1):
+                own[0], own[1], own[2] = I, J, K
+                below, above = fluid[I - (b == 0), J - (b == 1), K - (b == 2)], fluid[I, J, K]
+                if out[I, J, K] == 0.0 or above == below:
+                    continue
+                total = 0.0
+                for p in range(3):
+                    for q in range(2):
+                        at[a] = _inside(2 * own[a] - 2 + p, fine_extent[a])
+                        at[e] = _inside(2 * own[e] - 1 + q, fine_extent[e]) if halved[e] else own[e]
+                        at[b] = 2 * own[b] - (2 if above else 1)  # the fine face towards the solid one
+                        step = -1 if above else 1
+                        liquid = fine_fluid[at[0], at[1], at[2]]
+                        at[b] = 2 * own[b] - 1 + (step if liquid else 0)
+                        total += (0.25 if p == 1 else 0.125) * k[at[0], at[1], at[2]]
+                out[I, J, K] = factor * total
 
 
 _REACH = np.array([[0, 0, 0, 0], [-1, 0, 1, 2], [-1, 0, 1, 0], [0, 1, 0, 0]], np.int64)

@@ -1,8 +1,12 @@
 """Preconditioners for saddle points `[A −Bᵀ; B 0]` (`operators.saddle`), from one cycle for A and one for B M⁻¹ Bᵀ.
 
-`Projection` is one step of a projection method, with the pressure of Cahouet and Chabard (1988):
+`BlockTriangular` takes the pressure of Cahouet and Chabard (1988), then the velocity that follows from it:
 
-    û = Ã⁻¹ f;   r = g − B û;   φ = L̃⁻¹ r;   u = û + M⁻¹Bᵀφ;   p = φ + S r          L = B M⁻¹ Bᵀ
+    p = L̃⁻¹ g + S g;   u = Ã⁻¹ (f + Bᵀ p)          L = B M⁻¹ Bᵀ
+
+So the momentum is in balance up to what the cycle for A leaves. A step of a projection method, whose velocity is
+corrected by M⁻¹Bᵀφ at the end, is out of balance where viscosity jumps and at walls (two halves with a jump of 1e4: 33
+iterations in 3D, this 26; a tank 18 and 18).
 
 S is the part of (B A⁻¹ Bᵀ)⁻¹ that viscosity adds: 2ν in liquid, times the fraction of a cell. With d₁ = Σ B²/diag(A)
 and d₀ = Σ B²/M of a constraint,
@@ -31,8 +35,8 @@ KAPPA = {2: 4.0 / 3.0, 3: 1.5}
 
 
 @dataclass(frozen=True)
-class Projection(Recipe):
-    """The projection step above, for GMRES.
+class BlockTriangular(Recipe):
+    """Pressure first, then velocity, for GMRES.
 
     Parameters
     ----------
@@ -53,11 +57,11 @@ class Projection(Recipe):
         return (reuse or self._blocks(operator)).refresh(operator)
 
     def _blocks(self, operator: Operator) -> SaddleBlocks:
-        return _ProjectionStep(self, operator.core)
+        return _Triangular(self, operator.core)
 
 
 @dataclass(frozen=True)
-class BlockDiagonal(Projection):
+class BlockDiagonal(BlockTriangular):
     """`Ã⁻¹ f` and `L̃⁻¹ g + S g`, each alone: symmetric and positive, for MINRES."""
 
     def _blocks(self, operator):
@@ -67,7 +71,7 @@ class BlockDiagonal(Projection):
 class SaddleBlocks(Inverse):
     """The two cycles; the one of the constraints is refreshed when the mask changes."""
 
-    def __init__(self, recipe: Projection, K: Operator):
+    def __init__(self, recipe: BlockTriangular, K: Operator):
         assert isinstance(K, Saddle)
         self.recipe, self.K = recipe, K
         self._native = K.A.native
@@ -108,16 +112,15 @@ class SaddleBlocks(Inverse):
         return self._phi
 
 
-class _ProjectionStep(SaddleBlocks):
+class _Triangular(SaddleBlocks):
     def apply(self, r, out):
-        K, (f, g), (u, p) = self.K, self.K.parts(r), self.K.parts(out)
-        self.velocity(f, u)
-        rest = g - K.B @ u
-        phi = self.pressure(rest)
-        change = (K.Bt @ phi)[: K.mass.size]
-        u[: K.mass.size] += change / K.mass
-        np.multiply(self._S, rest, out=p)
+        (f, g), (u, p) = self.K.parts(r), self.K.parts(out)
+        phi = self.pressure(g.copy())
+        np.multiply(self._S, g, out=p)
         p += phi
+        if self._clamped is not None:
+            p[self._clamped] = 0.0
+        self.velocity(f + self.K.Bt @ p, u)
         if self._clamped is not None:
             p[self._clamped] = g[self._clamped]
         return out
