@@ -124,7 +124,7 @@ _METHODS: dict[str, Entry] = {
     "visc-direct": Entry("viscosity: sparse factorisation of the assembled matrix", "viscosity"),
     "visc-auto": Entry("viscosity, ours and the default: single-precision Chebyshev multigrid CG", "viscosity"),
     # -- pressure and viscosity in one step ---------------------------------------------------------------
-    "stokes-auto": Entry("Stokes, ours and the default: policy iteration over GMRES, a viscosity and a pressure cycle a step", "stokes"),
+    "stokes-auto": Entry("Stokes, ours and the default: policy iteration over GMRES, two cycles a step", "stokes"),
     "stokes-minres": Entry("Stokes: policy iteration over MINRES with a block-diagonal preconditioner", "stokes"),
     "stokes-direct": Entry("Stokes: policy iteration over a sparse factorisation, for a few thousand cells", "stokes"),
     # -- ours ---------------------------------------------------------------------------------------------

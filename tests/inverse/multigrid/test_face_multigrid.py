@@ -108,7 +108,9 @@ def share_of_row(fine, coarse, a, at):
 
             low, high = at[axis], at[axis] + 1  # the edges on both sides of the face
             if n % 2:
-                ways.append([(n // 2, 0.75, edge(low) == 0), (n // 2 + 1, 0.25, edge(high) == 0 or edge(high + 1) == 0)])
+                ways.append(
+                    [(n // 2, 0.75, edge(low) == 0), (n // 2 + 1, 0.25, edge(high) == 0 or edge(high + 1) == 0)]
+                )
             else:
                 ways.append([(n // 2, 0.75, edge(high) == 0), (n // 2 - 1, 0.25, edge(low) == 0 or edge(low - 1) == 0)])
     known = coarse.active()[a]

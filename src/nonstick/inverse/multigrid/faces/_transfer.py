@@ -5,7 +5,7 @@ the others; prolongation P = 2ᵈ Rᵀ is (bi-, tri-)linear interpolation. Both 
 only unknowns. The axis of extent one of a 2D grid is not halved (`halved[axis] = 0`).
 
 A zero outside is the velocity of a wall that holds the liquid. Where the edges on the way to it carry no stress, liquid
-slips: P is then divided by the sum of the other weights, so that it reproduces constants along the wall (`_slip_shares`).
+slips: P is then divided by the sum of the other weights, so that it reproduces constants there (`_slip_shares`).
 
 Fine face f (padded index f + 1) of axis a lies on coarse face f/2 if f is even, between two if odd; across the
 other axes it lies a quarter cell from the coarse face's middle. Rows are combined first, over the first two axes

@@ -81,10 +81,12 @@ class FaceTransfer:
             self._count[a] = offsets.size
             self._rows[a, : offsets.size], self._shares[a, : offsets.size] = offsets, weights
         #: fine unknowns beside walls along which liquid slips, and what their rows of P are multiplied by
-        self._slip, self._share = self._along_walls() if coarse.fluid is not None else (np.zeros(0, np.int64),) * 2
+        self._slip, self._share = self._along_walls()
 
     def _along_walls(self) -> tuple[np.ndarray, np.ndarray]:
         fine, coarse = self.fine, self.coarse
+        if coarse.fluid is None:  # voxels do not know walls that slip
+            return np.zeros(0, np.int64), np.zeros(0, fine.dtype)
         share = np.ones(3 * fine.P, fine.dtype)
         was, now = fine.active().reshape(3, -1), coarse.active().reshape(3, -1)
         for a in fine.grid.axes:
