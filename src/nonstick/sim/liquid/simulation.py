@@ -101,7 +101,9 @@ class Simulation(Shown):
         self.watch: Callable[[Report], None] = lambda report: None
         if self.liquid.ledger.expected <= 0:
             require_liquid(self.scene)
-        self._check_speed(1.0 / (self.scene.model.time.fps * self.scene.model.time.max_substeps))
+        self._check_speed(
+            1.0 / (self.scene.model.time.fps * self.scene.model.time.max_substeps), self.liquid.max_speed()
+        )
 
     def _begin(self, partition: ParticlePartition | None) -> None:
         """Make the liquid of frame 0 on the cells of this process; None: on all cells."""
@@ -156,10 +158,11 @@ class Simulation(Shown):
             left = end - self.liquid.time
             if left <= 1e-9 * end:
                 break
-            wanted = max(self._substeps(left), setting.min_substeps - len(rows), 1)
+            speed = self.liquid.max_speed()
+            wanted = max(self._substeps(left, speed), setting.min_substeps - len(rows), 1)
             allowed = max(setting.max_substeps - len(rows), 1)
             capped = wanted > allowed
-            self._check_speed(left / min(wanted, allowed))
+            self._check_speed(left / min(wanted, allowed), speed)
             if capped:
                 self.tell(
                     "cap",
@@ -242,15 +245,14 @@ class Simulation(Shown):
             self.tell("unconverged", f"step {self.liquid.steps}: viscosity, {thick.message}; kept {thick.method}")
         return self._row(report, capped, time.perf_counter() - began)
 
-    def _substeps(self, left: float) -> int:
+    def _substeps(self, left: float, speed: float) -> int:
         """Substeps that the CFL number asks for in the rest of a frame."""
-        stable = self._stable_dt()
+        stable = self._stable_dt(speed)
         count = left / stable * (1 - 1e-9) if stable > 0.0 else math.inf
         return math.ceil(min(count, 1e9))
 
-    def _check_speed(self, dt: float) -> None:
+    def _check_speed(self, dt: float, speed: float) -> None:
         """Refuse a step that takes liquid or solids across the domain several times: no grid can follow that."""
-        speed = self.liquid.max_speed()
         if not speed * dt <= WAY * max(self.scene.model.domain.size):
             raise NonstickError(
                 f"{self.scene.where}: at {self.time:.4g} s something moves at {speed:.3g} m/s, which is more than "
@@ -258,9 +260,8 @@ class Simulation(Shown):
                 "the scene, or raise time.max_substeps"
             )
 
-    def _stable_dt(self) -> float:
+    def _stable_dt(self, v: float) -> float:
         """Solves v dt + g dt² = CFL dx for the fastest particle."""
-        v = self.liquid.max_speed()
         g = max(map(abs, self.scene.gravity_at(self.time)), default=0.0) + sum(
             max(map(abs, f.acceleration)) for f in self.scene.model.force
         )

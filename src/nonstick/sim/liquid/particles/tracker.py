@@ -447,8 +447,9 @@ class Particles:
         layers = self.solids.layers
         velocities, masses, self._densities = (list(e) for e in zip(*(self._on_faces(c) for _, c in self._layers())))
         divergence = self._folding(velocities, dt)
-        if layers is None:
-            return GridVelocity(velocities[0], [velocities[0].copy()], masses, divergence)
+        if layers is None:  # what forces do to the velocity is read with a share of FLIP and in viscous liquid
+            read = self.flip > 0.0 or self._viscosity.acts
+            return GridVelocity(velocities[0], [velocities[0].copy() if read else velocities[0]], masses, divergence)
         return GridVelocity(layers.faces(velocities), velocities, masses, divergence)
 
     def _folding(self, velocities: list[FaceField], dt: float) -> np.ndarray:
