@@ -275,7 +275,7 @@ def predict(problem: Fields, M: Preconditioner) -> Array:
     own = Preconditioner.of(Stencil(below, *_cast(A, dtype)), xp.astype(there, dtype), M.parts[1:])
     s = begin(coarse, predict(coarse, own))
     tolerance = xp.zeros_like(s.kkt) + 1e-4
-    s = repeated(PREDICTED, lambda s: step(coarse, own, own.levels(s.free), s, tolerance, True), s)
+    s = repeated(zero, PREDICTED, lambda s: step(coarse, own, own.levels(s.free), s, tolerance, True), s)
     return problem.clip(spread(layout, below, s.x)) * unknown
 
 

@@ -161,12 +161,13 @@ def stored(x: Array) -> Array:
     return jax.lax.optimization_barrier(x)
 
 
-def repeated(count: int, function: Any, x: Any) -> Any:
-    """function applied `count` times to x, a state or a tuple that begins with an array.
+def repeated(like: Array, count: int, function: Any, x: Any) -> Any:
+    """function applied `count` times to x, a state with arrays of the library of `like`.
 
-    For JAX, whose compiler takes long for long texts, many times are a loop of the device.
+    For JAX this is a loop of the device. Its compiler is quicker with short texts, and computes what enters a loop once:
+    on a processor it ignores `stored`, and computed a coarse cell again for each of its fine cells.
     """
-    if count > 3 and library_of(x[0] if isinstance(x, tuple) else x.x) == "jax":
+    if library_of(like) == "jax":
         import jax
 
         return jax.lax.fori_loop(0, count, lambda _, y: function(y), x)

@@ -212,9 +212,8 @@ def connected_part(A: Stencil, unknown: Array, below: Layout) -> Array:
         strong = (w > layout.shifted(weak, 0)) & (w > layout.shifted(weak, stride)) & (pair > 0)
         inside.append(xp.where(strong, xp.ones_like(w), xp.zeros_like(w)))
     graph = Stencil.of(layout, tuple(inside), unknown)
-    for _ in range(2 ** (len(layout.shape) - 1) + 1):  # the longest way through a block with walls, for all but a few
-        part = xp.astype(part + graph.neighbours(part) > 0, unknown.dtype)
-    return part
+    longest = 2 ** (len(layout.shape) - 1) + 1  # the way through a block with walls, for all but a few
+    return repeated(part, longest, lambda part: xp.astype(part + graph.neighbours(part) > 0, unknown.dtype), part)
 
 
 # -- the cycle -------------------------------------------------------------------------------------------------
@@ -247,4 +246,4 @@ def smoothed(level: FieldLevel, b: Array, x: Array | None, degree: int, lowest: 
         step = multiply_add(rho * new * step, level.inverse, level.A.residual(b, x), 2 * new / half)
         return x + step, step, new
 
-    return repeated(degree - 1, another, (x, step, half / middle))[0]
+    return repeated(x, degree - 1, another, (x, step, half / middle))[0]
