@@ -19,7 +19,8 @@ from nonstick.arrays import ArrayActiveSet
 from nonstick.arrays import active_set as steps
 from nonstick.arrays.library import to_library
 from nonstick.arrays.methods import OnGrid
-from nonstick.arrays.stencil import Stencil
+from nonstick.arrays.multigrid import GridCycle
+from nonstick.arrays.problem import Fields
 
 #: a device of today: bytes a second, and seconds from one launch to the next
 BANDWIDTH, LAUNCH = 1e12, 5e-6
@@ -53,14 +54,12 @@ def counted(problem, dtype: str) -> tuple[int, int]:
                 self.moved += sum(t.numel() * t.element_size() for t in tensors)
             return out
 
-    A = problem.A.stencil
-    place, dimension = OnGrid(A.rows), A.rows.dimension
-    enter = lambda values, elsewhere=0.0: to_library(place.field(values, elsewhere), "torch", None, dtype)  # noqa: E731
-    stencil = Stencil.of(place.layout, tuple(enter(w) for w in A.weights[3 - dimension :]), enter(A.diagonal, 1.0))
-    bounds = enter(problem.box.lower), enter(problem.box.upper)
+    place = OnGrid(problem.A.stencil)
+    bring = lambda values: to_library(values, "torch", None, dtype)  # noqa: E731
+    b, lower, upper, unknown = (bring(place.field(v)) for v in (problem.b, problem.box.lower, problem.box.upper, 1.0))
     scale = torch.tensor([problem.scale], dtype=getattr(torch, dtype))
-    fields = steps.Fields(stencil, enter(problem.b), *bounds, enter(1.0), scale)
-    M = steps.preconditioner(fields, torch.float32)
+    fields = Fields(place.matrix(1.0, bring), b, lower, upper, unknown, scale)
+    M = GridCycle.for_problem(fields)
     state = steps.begin(fields, 0 * fields.b)
     levels, tolerance = M.levels(state.free), 0 * state.kkt
     with Count() as count:

@@ -66,9 +66,10 @@ def solve(
     ----------
     A : scipy.sparse matrix, 2-D array, PETSc Mat of one rank, nonstick operator or scipy.sparse.linalg.LinearOperator
         Or a matrix of PyTorch, JAX or CuPy, dense or sparse: then x and dual are arrays of that library, on the device
-        of b. It is n × n, with a positive diagonal. Symmetric and positive definite; or not symmetric, and an M-matrix
-        or another P-matrix: then there is nothing to minimise, and x solves the complementarity problem. A
-        LinearOperator must be symmetric and needs `diagonal`, and not every method can use it.
+        of b. If that is not the processor, `auto` solves there (docs/how-to/arrays.md). A is n × n, with a positive
+        diagonal. Symmetric and positive definite; or not symmetric, and an M-matrix or another P-matrix: then there is
+        nothing to minimise, and x solves the complementarity problem. A LinearOperator must be symmetric and needs
+        `diagonal`, and not every method can use it.
     b : array_like
         n numbers; or n × k numbers for k problems with one matrix, which are solved on all cores after one set-up.
     lower, upper : float or array_like
@@ -325,10 +326,10 @@ class Run:
 
 
 def _on_arrays(name: str, array: str, device: str | None, dtype: str) -> Method:
-    """A method of an -array name with its library; `compositions` loads every solver, so it is imported when asked."""
-    from .compositions import on_arrays
+    """The method for arrays on a device; `compositions` loads every solver, so it is imported when asked."""
+    from .compositions import device_first, on_arrays
 
-    return on_arrays(name, array, device, dtype)
+    return device_first(array, device, dtype) if name == "auto" else on_arrays(name, array, device, dtype)
 
 
 def _face_solver(A: Operator) -> Recipe:

@@ -8,10 +8,12 @@ hold parameters only, so one object serves any number of solves.
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from .arrays import ArrayActiveSet, ArrayCycles, ArrayMethod, ArrayNewton
+from .arrays.settings import SETTINGS as ARRAYS
 from .errors import NonstickError
 from .inverse.base import Recipe
 from .inverse.cascade import Cascade, Trial, Within
@@ -147,6 +149,11 @@ SET_UP = MethodCascade(
 )
 #: Symmetric or not, singular or not.
 ANY = MethodCascade((SMALL, (Bare(), WhileCheaper(ProjectedCG(), SET_UP)), AUTO, GENERAL), when="refused")
+
+
+#: On arrays of any library: blocks of cells on grids; coarse rows for bare matrices, and where blocks are too coarse.
+ON_ROWS = ArrayActiveSet(rows=True)
+ON_ARRAYS = MethodCascade((MethodCascade((ArrayActiveSet(maxiter=ARRAYS.grid), ON_ROWS)), ON_ROWS), when="refused")
 
 
 def face_solver(A: Operator) -> Recipe:
@@ -301,9 +308,9 @@ METHODS: dict[str, Method] = {
     "pi-direct": PolicyIteration(Direct()),
     "pi-bicgstab": GENERAL,
     "pi-gmres": PolicyIteration(Cascade(((Within(300), GMRES(ONE_WAY)), Direct())), forcing=0.1, nested=True),
-    "auto-array": ArrayActiveSet(),
+    "auto-array": ON_ARRAYS,
     "newton-array": ArrayNewton(),
-    "fmg-array": MethodCascade((ArrayCycles(), ArrayActiveSet())),
+    "fmg-array": MethodCascade((ArrayCycles(), ON_ROWS)),
     "mg-cg": replace(AUTO, bounded=False),
 }
 
@@ -313,15 +320,22 @@ def on_arrays(name: str, array: str, device: str | None = None, dtype: str = "fl
 
     Examples
     --------
-    >>> on_arrays("auto", "torch", "cpu")
-    ArrayActiveSet(array='torch', device='cpu', dtype='float64')
+    >>> on_arrays("newton-array", "torch", "cpu")
+    ArrayNewton(array='torch', device='cpu', dtype='float64', maxiter=20000, inner='cg', precond='ainv')
     """
-    method = METHODS["auto-array" if name == "auto" else name]
-    parts = method.methods if isinstance(method, MethodCascade) else (method,)
-    if not all(isinstance(part, ArrayMethod) for part in parts):
+
+    def moved(method: Any) -> Method:
+        if isinstance(method, MethodCascade):
+            return replace(method, methods=tuple(moved(part) for part in method.methods))
+        if isinstance(method, ArrayMethod):
+            return replace(method, array=array, device=device, dtype=dtype)
         known = ", ".join(repr(key) for key in METHODS if key.endswith("-array"))
         raise NonstickError(f"method {name!r} does not compute with arrays of {array}: take 'auto', {known}")
-    made = tuple(
-        replace(part, array=array, device=device, dtype=dtype) for part in parts if isinstance(part, ArrayMethod)
-    )
-    return replace(method, methods=made) if isinstance(method, MethodCascade) else made[0]
+
+    return moved(METHODS["auto-array" if name == "auto" else name])
+
+
+def device_first(array: str, device: str | None = None, dtype: str = "float64") -> Method:
+    """`auto` for arrays on a device: solved there; by the processor what that refuses or does not solve."""
+    there, here = on_arrays("auto", array, device, dtype), METHODS["auto"]
+    return MethodCascade((MethodCascade((there, here)), here), when="refused")

@@ -119,7 +119,7 @@ def _grid_state(rtol, maxiter, warm, *arrays):
     weights, diagonal, b, lower, upper, x0 = arrays
     fields = GridProblem(weights, diagonal, b, lower, upper).fields()
     start = _grown(x0, fields.A.layout)
-    M, s = prepared(fields, start, start, warm=warm, known=False)
+    M, s = prepared(fields, None, start, start, warm=warm, known=False)
     tolerance = jnp.full_like(s.kkt, rtol)
     s = advanced(fields, M, s, tolerance, maxiter)
     x = jnp.where(s.kkt <= tolerance, s.x, jnp.nan)
@@ -149,7 +149,7 @@ def _linear(rtol, weights, diagonal, free, r):
     """A⁻¹ r on the free cells: the same loop without bounds."""
     fields = GridProblem(weights, diagonal * free, r, -jnp.inf, jnp.inf).fields()
     zero = jnp.zeros_like(fields.b)
-    M, s = prepared(fields, zero, zero, warm=True, known=True)
+    M, s = prepared(fields, None, zero, zero, warm=True, known=True)
     s = advanced(fields, M, s, jnp.full_like(s.kkt, rtol), 300)
     return _cut(fields.A.layout, s.x, diagonal.shape[-len(weights) :])
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from .api import solve as solve_on_host
+from .api import solve as solve_matrix
 from .arrays.grid import GridProblem, all_converged, solve_grid
 from .arrays.library import one_kind
 from .arrays.pressure import project as project_by
@@ -38,7 +38,7 @@ def solve(
     rtol: float = 1e-8,
     x0: Tensor | None = None,
     active: Tensor | None = None,
-    maxiter: int = 1000,
+    maxiter: int | None = None,
 ) -> Tensor:
     """x of `min ½ xᵀA x − bᵀx, lower ≤ x ≤ upper`, with gradients for A, b and the bounds.
 
@@ -46,7 +46,7 @@ def solve(
     ----------
     A : (weights, diagonal), or a tensor
         A grid: weights of faces for each axis and the diagonal (`nonstick.arrays.GridProblem`), solved on the device of
-        the tensors; or a square matrix, dense or sparse CSR, solved by `nonstick.solve` on the host.
+        the tensors; or a square matrix, dense or sparse CSR, solved by `nonstick.solve`.
     b : Tensor
         Over the grid with any leading batch axes; or n numbers, or k × n.
     lower, upper : float or Tensor
@@ -56,8 +56,8 @@ def solve(
         tensors need a larger one.
     x0, active : Tensor, optional
         A start, for example the x of an earlier solve, and its active set.
-    maxiter : int
-        Limit of iterations.
+    maxiter : int, optional
+        Limit of iterations: 1000 over a grid, that of `nonstick.solve` for a matrix.
 
     Examples
     --------
@@ -71,7 +71,7 @@ def solve(
     """
     if not isinstance(b, Tensor):
         raise NonstickError(f"b must be a tensor of PyTorch, not {type(b).__name__}")
-    options = {"rtol": rtol, "x0": x0, "active": active, "maxiter": maxiter}
+    options: dict[str, Any] = {"rtol": rtol, "x0": x0, "active": active, "maxiter": maxiter}
     if isinstance(A, Tensor):
         one_kind(A=A, b=b, lower=lower, upper=upper)
         low, high = (_full(v, b) for v in (lower, upper))
@@ -80,6 +80,7 @@ def solve(
             return _Matrix.apply(A.values(), pattern, b, low, high, options)
         return _Matrix.apply(A, None, b, low, high, options)
     weights, diagonal = A
+    options["maxiter"] = 1000 if maxiter is None else maxiter
     GridProblem(tuple(weights), diagonal, b, lower, upper).checked()
     return _Grid.apply(options, diagonal, b, _full(lower, b), _full(upper, b), *weights)
 
@@ -175,54 +176,64 @@ def product(weights: tuple[Tensor, ...], diagonal: Tensor, x: Tensor) -> Tensor:
 
 
 class _Matrix(torch.autograd.Function):
-    """A solve with a bare matrix, by the compiled methods on the host; b may be k × n."""
+    """A solve with a bare matrix by `nonstick.solve`, where its tensors are; b may be k × n."""
 
     @staticmethod
     def forward(ctx: Any, values: Tensor, pattern: Any, b: Tensor, lower: Tensor, upper: Tensor, options: dict):
-        A = _host_matrix(values, pattern, b.shape[-1])
-        rows = b.detach().reshape(-1, b.shape[-1]).cpu().numpy()
-        low, high = (np.broadcast_to(v.detach().cpu().numpy(), b.shape).reshape(rows.shape) for v in (lower, upper))
-        starts = [None if v is None else v.detach().cpu().numpy().reshape(rows.shape) for v in _starts(options)]
-        solutions = []
-        for k, row in enumerate(rows):
-            x0, active = (None if v is None else v[k] for v in starts)
-            found = solve_on_host(A, row, low[k], high[k], x0=x0, active=active, rtol=options["rtol"])
-            if not found.converged:
-                raise NonstickError(f"row {k} of b: {found.message}" if len(rows) > 1 else found.message)
-            solutions.append(found)
-        ctx.solutions, ctx.pattern, ctx.rtol = solutions, pattern, options["rtol"]
-        ctx.save_for_backward(values, lower, upper)
-        return torch.as_tensor(np.stack([s.x for s in solutions]).reshape(b.shape), dtype=b.dtype, device=b.device)
+        given = {name: None if options[name] is None else _columns(options[name], b) for name in ("x0", "active")}
+        given |= {"rtol": options["rtol"], "maxiter": options["maxiter"]}
+        bounds = (_columns(v, b) for v in (lower, upper))
+        found = solve_rows(_matrix(values, pattern, b), _columns(b, b), *bounds, **given)
+        ctx.pattern, ctx.rtol = pattern, options["rtol"]
+        x, active = (_rows(v, b) for v in (found.x, found.active))
+        ctx.save_for_backward(values, lower, upper, x, active)
+        return x
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor):
-        values, lower, upper = ctx.saved_tensors
+        values, lower, upper, x, active = ctx.saved_tensors
         (x_bar,) = gradients
-        given = x_bar.detach().reshape(-1, x_bar.shape[-1]).cpu().numpy().astype(float)
-        found = [s.vjp(row, rtol=min(ctx.rtol, 1e-6)) for s, row in zip(ctx.solutions, given)]
-        n = x_bar.shape[-1]
+        rtol = min(ctx.rtol, 1e-6)
+        # λ solves Aᵀ on the free rows: others are held at 0 by their bounds
+        far = torch.where(active == 0, torch.inf, 0.0).to(x.dtype)
+        transposed = _matrix(values, ctx.pattern, x).transpose(0, 1)
+        columns = (_columns(v, x) for v in (x_bar, -far, far))
+        adjoint = _rows(solve_rows(transposed, *columns, rtol=rtol).x, x)
+        rows, points = adjoint.reshape(-1, x.shape[-1]), x.reshape(-1, x.shape[-1])
         if ctx.pattern is None:
-            i, j = (k.reshape(-1) for k in np.indices((n, n)))
+            back, d_values = adjoint @ values, -rows.T @ points
         else:
-            start, column = (t.cpu().numpy() for t in ctx.pattern)
-            i, j = np.repeat(np.arange(n), np.diff(start)), column
-        d_values = sum(g.entries(i, j) for g in found)
-        back = lambda v, like: torch.as_tensor(np.asarray(v).reshape(like.shape), dtype=like.dtype, device=like.device)  # noqa: E731
-        b, low, high = (back(np.stack([getattr(g, k) for g in found]), x_bar) for k in ("b", "lower", "upper"))
-        return back(d_values, values), None, b, _like(low, lower), _like(high, upper), None
+            start, j = ctx.pattern
+            i = torch.repeat_interleave(torch.arange(x.shape[-1], device=x.device), start.diff())
+            back = torch.zeros_like(adjoint).index_add(-1, j, values * adjoint[..., i])
+            d_values = -(rows[:, i] * points[:, j]).sum(0)
+        held = x_bar - back
+        d_lower, d_upper = (torch.where(at, held, 0 * held) for at in (active < 0, active > 0))
+        return d_values, None, adjoint, _like(d_lower, lower), _like(d_upper, upper), None
 
 
-def _starts(options: dict) -> tuple[Any, Any]:
-    return options["x0"], options["active"]
+def solve_rows(A: Tensor, b: Tensor, *bounds: Tensor, **options: Any) -> Any:
+    """`nonstick.solve`, or an error with one sentence."""
+    found = solve_matrix(A, b, *bounds, **options)
+    for k, (converged, message) in enumerate(zip(np.atleast_1d(found.converged), np.atleast_1d(found.message))):
+        if not converged:
+            raise NonstickError(f"row {k} of b: {message}" if b.ndim == 2 and b.shape[1] > 1 else str(message))
+    return found
 
 
-def _host_matrix(values: Tensor, pattern: Any, n: int) -> Any:
-    import scipy.sparse as sp
+def _matrix(values: Tensor, pattern: Any, like: Tensor) -> Tensor:
+    values, n = values.detach(), like.shape[-1]
+    return values if pattern is None else torch.sparse_csr_tensor(*pattern, values, (n, n))
 
-    if pattern is None:
-        return values.detach().cpu().numpy()
-    start, column = (t.cpu().numpy() for t in pattern)
-    return sp.csr_array((values.detach().cpu().numpy().astype(float), column, start), shape=(n, n))
+
+def _columns(v: Tensor, like: Tensor) -> Tensor:
+    """A tensor of the shape of b, one column for each problem."""
+    return v.detach().expand(like.shape).reshape(-1, like.shape[-1]).T.contiguous()
+
+
+def _rows(columns: Tensor, like: Tensor) -> Tensor:
+    """Columns, or the only one, in the shape of b."""
+    return columns.reshape(like.shape[-1], -1).T.reshape(like.shape).contiguous()
 
 
 __all__ = ["project", "solve"]

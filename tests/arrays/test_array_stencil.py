@@ -9,13 +9,14 @@ from nonstick.arrays import krylov
 from nonstick.arrays import multigrid as mg
 from nonstick.arrays.library import to_library, to_numpy
 from nonstick.arrays.methods import OnGrid
+from nonstick.arrays.settings import SETTINGS
 from nonstick.arrays.stencil import Layout, Stencil
 
 
 def on_grid(name, n, library="numpy", dtype="float64"):
     """A static case as a stencil on dense fields, and its sparse matrix over all cells."""
     A = cases.build(name, n).problem.A.stencil
-    place, d = OnGrid(A.rows), A.rows.dimension
+    place, d = OnGrid(A), A.rows.dimension
     enter = lambda values, elsewhere=0.0: to_library(place.field(values, elsewhere), library, None, dtype)  # noqa: E731
     weights = tuple(enter(w) for w in A.weights[3 - d :])
     return Stencil.of(place.layout, weights, enter(A.diagonal, 1.0)), enter(1.0), place, A
@@ -54,8 +55,8 @@ def test_spreading_is_the_transpose_of_sums(shape):
     coarse = mg.coarser(fine)
     rng = np.random.default_rng(2)
     x, y = rng.standard_normal(fine.size), rng.standard_normal(coarse.size)
-    sums = mg.block_sums(fine, coarse, x)
-    assert sums @ y == pytest.approx(x @ mg.spread(fine, coarse, y))
+    sums = mg.block_sums(fine, x)
+    assert sums @ y == pytest.approx(x @ mg.spread(fine, y))
     slow = np.zeros(coarse.shape)
     for cell in np.ndindex(shape):
         slow[tuple(c // 2 if n > 1 else c for c, n in zip(cell, shape))] += fine.grid(x)[cell]
@@ -69,7 +70,7 @@ def test_grids_can_be_halved_often():
         last = Layout(shape)
         while mg.coarser(last) is not None:
             last = mg.coarser(last)
-        assert max(last.shape) <= mg.LARGEST
+        assert max(last.shape) <= SETTINGS.largest
 
 
 def test_coarse_stencil_of_a_square_with_a_surface():
@@ -98,7 +99,7 @@ def test_a_block_with_a_wall_stands_for_one_side():
 
     def part():
         A = Stencil.of(layout, (wx.ravel(), wy.ravel()), np.full(32, 4.0))
-        return layout.grid(mg.connected_part(A, np.ones(32), mg.coarser(layout)))[:, 2:-2]
+        return layout.grid(mg.connected_part(A, np.ones(32)))[:, 2:-2]
 
     assert (part()[1] == 0).all() and (part()[[0, 2, 3]] == 1).all()
     wy[0] = 0.1  # slivers stand for nothing

@@ -5,9 +5,10 @@ import pytest
 
 import nonstick
 from nonstick import NonstickError, cases
-from nonstick.arrays import ArrayActiveSet, ArrayCycles, ArrayNewton, active_set, loop
-from nonstick.arrays.active_set import Fields
+from nonstick.arrays import ArrayActiveSet, ArrayCycles, ArrayNewton, loop
 from nonstick.arrays.library import one_kind
+from nonstick.arrays.problem import Fields
+from nonstick.arrays.settings import SETTINGS
 
 STATIC = [(name, 32 if cases.dimension(name) == 2 else 16) for name in cases.names()]
 
@@ -57,12 +58,13 @@ def test_a_device_is_asked_once_in_ten_steps(monkeypatch):
     monkeypatch.setattr(loop, "_summary", lambda s, tolerance: asked.append(0) or plain(s, tolerance))
     monkeypatch.setattr(loop, "is_host", lambda x: False)
     found = nonstick.solve_problem(problem, ArrayActiveSet(), rtol=1e-8, criterion="papers")
-    assert found.converged and len(asked) <= 2 + found.iterations / active_set.STRIDE
+    assert found.converged and len(asked) <= 2 + found.iterations / SETTINGS.stride
 
 
 def test_refusals():
-    with pytest.raises(NonstickError, match="pass the cells"):
-        nonstick.solve([[2.0, -1.0], [-1.0, 2.0]], [1.0, 1.0], method="auto-array")
+    for method in ("newton-array", "fmg-array"):
+        with pytest.raises(NonstickError, match="pass the cells"):
+            nonstick.solve([[2.0, -1.0], [-1.0, 2.0]], [1.0, 1.0], method=method)
     for method, words in (
         (ArrayActiveSet("torchh"), "unknown array library 'torchh'"),
         (ArrayActiveSet("numpy", "cuda:0"), "numpy has no device 'cuda:0' here"),
@@ -104,7 +106,7 @@ def test_a_batch_is_its_items(predicted):
     from nonstick.arrays.methods import OnGrid
     from nonstick.arrays.stencil import Stencil
 
-    A, place = case.A.stencil, OnGrid(case.A.stencil.rows)
+    A, place = case.A.stencil, OnGrid(case.A.stencil)
     rng, unknown = np.random.default_rng(6), place.field(1.0)
     b = np.stack([place.field(case.b + 0.2 * abs(case.b).max() * rng.standard_normal(case.n)) for _ in range(4)])
     b[2] = 0.0

@@ -14,6 +14,7 @@ import torch
 
 import nonstick.torch as nt
 from nonstick.arrays import GridProblem, active_set, solve_grid
+from nonstick.arrays.multigrid import GridCycle
 from nonstick.arrays.pressure import GridProjection, open_fractions
 
 STEP = 1e-5
@@ -120,7 +121,7 @@ def test_nothing_leaves_its_device(name, n):
     velocity = tuple(there(u) for u in given.velocity)
     projection = GridProjection(there(given.phi_liquid), velocity, weights, given.dt, given.dx)
     fields = projection.problem().fields()
-    M = active_set.preconditioner(fields, torch.float32)
+    M = GridCycle.for_problem(fields)
     state = active_set.begin(fields, active_set.predict(fields, M))
     for settle in (True, False):
         state = active_set.step(fields, M, M.levels(state.free), state, 0 * state.kkt, settle)

@@ -14,7 +14,7 @@ import nonstick
 from nonstick import registry
 from nonstick.core.options import Stopping
 
-GRIDS = ("fmg", "auto-array", "newton-array")  # they need a grid
+GRIDS = ("fmg", "newton-array")  # they need a grid
 METHODS = [name for name, entry in registry.entries().items() if entry.complete and not name.startswith(GRIDS)]
 #: methods that need cells, and those for large problems: others need thousands of iterations there
 GEOMETRIC = ("pi-mg", "pe-mg", "fas-mg", "newton+mg")

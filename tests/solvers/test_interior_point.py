@@ -120,7 +120,7 @@ def test_random_m_matrices(problem, method):
 
 
 #: every method that promises the solution, by what it needs: fmg wants a PressureProblem
-GRIDS = {"fmg", "auto-array", "newton-array", "fmg-array"}  # they need a grid
+GRIDS = {"fmg", "newton-array", "fmg-array"}  # they need a grid
 COMPLETE = [name for name, entry in registry.entries().items() if entry.complete and name not in GRIDS]
 GEOMETRIC = [name for name in COMPLETE if name.startswith(("pi-mg", "pe-mg", "fas-mg"))]
 

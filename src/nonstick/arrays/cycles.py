@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from .active_set import Fields, dot, scale_of
 from .library import Array, namespace
-from .multigrid import block_sums, coarse_operator, coarser, colours, connected_part, over_blocks, spread
+from .multigrid import block_sums, coarse_operator, coarser, connected_part, over_blocks, spread
+from .problem import Fields, dot, scale_of
 from .stencil import Stencil
 
 
@@ -22,7 +22,7 @@ class ProjectedGrid:
 
     A: Stencil
     unknown: Array
-    sweep: tuple[Array, Array]
+    sweep: tuple[Array, ...]
     carried: Array | None
 
 
@@ -30,17 +30,15 @@ def projected_grids(A: Stencil, unknown: Array, jacobi: bool = False) -> list[Pr
     """The levels, finest first; with `jacobi` a sweep updates all cells at once, damped by 2/3."""
     xp, out = namespace(unknown), []
     while True:
-        d = xp.where(A.diagonal > 0, A.diagonal, xp.ones_like(A.diagonal))
-        red, black = colours(A.layout, unknown)
-        both = (unknown / d * (2 / 3), 0 * unknown) if jacobi else (unknown * red / d, unknown * black / d)
-        below = coarser(A.layout)
-        if below is None:
-            out.append(ProjectedGrid(A, unknown, both, None))
+        red, black = (unknown * inverse for inverse in A.sweep())
+        sweep = (2 / 3 * (red + black),) if jacobi else (red, black)
+        if coarser(A.layout) is None:
+            out.append(ProjectedGrid(A, unknown, sweep, None))
             return out
         inner = A.between(unknown)
-        carried = connected_part(inner, unknown, below) * unknown
-        out.append(ProjectedGrid(A, unknown, both, carried))
-        A = coarse_operator(A, inner, unknown, carried, below)
+        carried = connected_part(inner, unknown) * unknown
+        out.append(ProjectedGrid(A, unknown, sweep, carried))
+        A = coarse_operator(A, inner, unknown, carried)
         unknown = xp.astype(A.diagonal > 0, unknown.dtype)
         A = replace(A, diagonal=xp.where(unknown > 0, A.diagonal, xp.ones_like(A.diagonal)))
 
@@ -83,11 +81,11 @@ def _corrected(grids: list[ProjectedGrid], problem: Fields, x: Array, solve) -> 
     upper = xp.where(taken > 0, problem.upper - x, far)
     lower = below.flat(over_blocks(layout, lower, xp.maximum))
     upper = below.flat(over_blocks(layout, upper, xp.minimum))
-    b = block_sums(layout, below, taken * r) * coarse.unknown
+    b = block_sums(layout, taken * r) * coarse.unknown
     zero = xp.zeros_like(b)
     lower, upper = (xp.where(coarse.unknown > 0, bound, zero) for bound in (lower, upper))
     part = Fields(coarse.A, b, lower, upper, coarse.unknown, scale_of(coarse.A, b, lower, upper))
-    step = taken * spread(layout, below, solve(grids[1:], part))
+    step = taken * spread(layout, solve(grids[1:], part))
     step = problem.clip(x + step) - x
     gain, curvature = dot(r, step), dot(step, fine.A @ step)
     one = xp.ones_like(gain)

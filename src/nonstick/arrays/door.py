@@ -1,6 +1,8 @@
 """Arrays of PyTorch, JAX and CuPy at the door of `nonstick.solve`: what goes in comes out, on the same device.
 
-The processor solves what its memory holds, by the compiled methods. Methods on arrays solve on the device of b.
+The processor solves what its memory holds, by the compiled methods. What another device holds is solved there by
+`auto-array`, and so is everything if that method is named. A matrix is copied to the processor once, to be checked and
+for coarse rows; of a solve, only b, bounds and x pass there, and one residual of x in double precision.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ from typing import Any
 import scipy.sparse as sp
 
 from ..errors import NonstickError
-from .library import library_of, one_kind, to_library, to_numpy
+from .library import is_far, library_of, one_kind, to_library, to_numpy
 
 
 class SolutionInKind:
@@ -56,10 +58,7 @@ def solve_in_kind(solve: Callable[..., Any], on_device: Callable[..., Any], A: A
     named = {name: value for name, value in words.items() if name in ("lower", "upper", "x0")}
     library, device, dtype = one_kind(A=_values(A), b=b, **named)
     method = words.get("method", "auto")
-    far = library == "cupy" or (
-        device is not None and getattr(device, "type", getattr(device, "platform", "")) != "cpu"
-    )
-    if isinstance(method, str) and (method.endswith("-array") or (far and method == "auto" and "cells" in words)):
+    if isinstance(method, str) and (method.endswith("-array") or (method == "auto" and is_far(library, device))):
         words["method"] = on_device(method, library, None if device is None else _name(device), dtype)
     words = {name: to_numpy(value) if library_of(value) else value for name, value in words.items()}
     return SolutionInKind(solve(host_matrix(A), to_numpy(b).astype(float), **words), library, device, dtype)
@@ -75,7 +74,7 @@ def _values(A: Any) -> Any:
     """An array with the kind of the values of a matrix."""
     if library_of(A) == "torch" and str(A.layout) == "torch.sparse_csr":
         return A.values()
-    return A.data if library_of(A) in ("jax", "cupy") and hasattr(A, "indices") else A
+    return A.data if hasattr(A, "indices") or hasattr(A, "tocsr") else A
 
 
 def host_matrix(A: Any) -> Any:
@@ -91,6 +90,7 @@ def host_matrix(A: Any) -> Any:
         parts = (to_numpy(part) for part in (A.values(), A.col_indices(), A.crow_indices()))
         return sp.csr_array(tuple(parts), shape=tuple(A.shape))
     if library == "jax" and hasattr(A, "indices"):
+        A = A.to_bcoo() if hasattr(A, "to_bcoo") else A
         row, column = to_numpy(A.indices).T
         return sp.csr_array((to_numpy(A.data), (row, column)), shape=A.shape)
     if library == "cupy" and hasattr(A, "tocsr"):

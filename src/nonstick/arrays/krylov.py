@@ -9,13 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from .library import Array, namespace, to_numpy
+from .settings import SETTINGS
 from .stencil import Stencil
 
 Map = Callable[[Array], Array]
 #: a solver: (product, preconditioner, right-hand side, goal, most steps, steps between questions) -> (v, steps)
 Krylov = Callable[[Map, Map, Array, float, int, int], tuple[Array, int]]
-#: vectors of GMRES before it begins again
-RESTART = 20
 
 
 def _dot(x: Array, y: Array) -> Array:
@@ -116,7 +115,7 @@ def bicgstab(A: Map, M: Map, rhs: Array, goal: float, most: int, every: int) -> 
 
 
 def gmres(A: Map, M: Map, rhs: Array, goal: float, most: int, every: int) -> tuple[Array, int]:
-    """GMRES with the preconditioner on the right, begun again after `RESTART` steps.
+    """GMRES with the preconditioner on the right, begun again after `restart` steps.
 
     A vector is orthogonal to all before it by two matrix products, and the small least squares are solved by normal
     equations of A M Q, on the device too.
@@ -130,7 +129,7 @@ def gmres(A: Map, M: Map, rhs: Array, goal: float, most: int, every: int) -> tup
         Q: list[Array] = []
         images: list[Array] = []
         q = r
-        for _ in range(min(RESTART, most - count)):
+        for _ in range(min(SETTINGS.restart, most - count)):
             for before in Q + Q:
                 q = q - _dot(before, q) * before
             length = xp.sqrt(_dot(q, q))

@@ -113,6 +113,13 @@ def is_host(x: Array) -> bool:
     return kind is None or (kind == "torch" and x.device.type == "cpu")
 
 
+def is_far(library: str, device: Any) -> bool:
+    """True if arrays there are not in the memory of the processor."""
+    return library == "cupy" or (
+        device is not None and getattr(device, "type", getattr(device, "platform", "")) != "cpu"
+    )
+
+
 def to_library(x: np.ndarray, library: str, device: Any = None, dtype: str | None = None) -> Array:
     """A NumPy array as one of another library."""
     x = np.ascontiguousarray(x if dtype is None or x.dtype.kind != "f" else x.astype(dtype))
@@ -164,8 +171,8 @@ def stored(x: Array) -> Array:
 def repeated(like: Array, count: int, function: Any, x: Any) -> Any:
     """function applied `count` times to x, a state with arrays of the library of `like`.
 
-    For JAX this is a loop of the device. Its compiler is quicker with short texts, and computes what enters a loop once:
-    on a processor it ignores `stored`, and computed a coarse cell again for each of its fine cells.
+    For JAX this is a loop of the device. Its compiler is quicker with short texts, and computes what enters a loop
+    once: on a processor it ignores `stored`, and computed a coarse cell again for each of its fine cells.
     """
     if library_of(like) == "jax":
         import jax

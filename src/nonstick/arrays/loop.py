@@ -7,9 +7,12 @@ from dataclasses import fields, replace
 from functools import cache
 from typing import Any
 
-from .active_set import STRIDE, Fields, Preconditioner, State, begin, preconditioner, predict, step
+from .active_set import Preconditioner, State, begin, predict, step
 from .library import Array, is_host, library_of, namespace, to_numpy
-from .multigrid import FieldLevel
+from .multigrid import FieldLevel, GridCycle
+from .problem import Fields
+from .rows import RowCycle, RowLevel, SparseProduct, SparseRows
+from .settings import SETTINGS
 from .stencil import Layout, Stencil
 
 #: (kkt of every item, iterations of the slowest) -> True to end; it is called each time the device is asked
@@ -19,6 +22,7 @@ Watch = Callable[[Any, int], bool]
 def solve_fields(
     problem: Fields,
     tolerance: Any,
+    M: Preconditioner | None = None,
     *,
     x0: Array | None = None,
     side: Array | None = None,
@@ -26,15 +30,16 @@ def solve_fields(
     watch: Watch | None = None,
     ask_every: int | None = None,
 ) -> State:
-    """Solve a box problem on a grid, or a batch of them; ends when the KKT residual of every item is small enough.
+    """Solve a box problem, or a batch of them; ends when the KKT residual of every item is small enough.
 
-    `tolerance` may differ from item to item. With `x0` or `side` (-1 and 1 at the bounds) there is no prediction.
+    M is the cycle of a grid unless another one is given. `tolerance` may differ from item to item. With `x0` or `side`
+    (-1 and 1 at the bounds) there is no prediction.
     """
     if library_of(problem.b) == "jax":
-        return _solve_compiled(problem, tolerance, x0, side, maxiter, watch)
+        return _solve_compiled(problem, tolerance, M, x0, side, maxiter, watch)
     xp = namespace(problem.b)
-    every = ask_every or (1 if is_host(problem.b) else STRIDE)
-    M = preconditioner(problem, xp.float32)
+    every = ask_every or (1 if is_host(problem.b) else SETTINGS.stride)
+    M = GridCycle.for_problem(problem) if M is None else M
     s = begin(problem, predict(problem, M) if x0 is None else x0, side)
     tolerance = xp.zeros_like(s.kkt) + tolerance
     levels = None
@@ -67,7 +72,7 @@ def register_trees() -> None:
     from jax.tree_util import register_dataclass
 
     register_dataclass(Stencil, ["weights", "diagonal"], ["layout"])
-    for kind in (FieldLevel, Fields, Preconditioner, State):
+    for kind in (FieldLevel, Fields, GridCycle, RowCycle, RowLevel, SparseProduct, SparseRows, State):
         register_dataclass(kind, [f.name for f in fields(kind)], [])
     assert Layout.__hash__ is not None  # it is part of what is compiled for
 
@@ -80,9 +85,11 @@ def _compiled() -> tuple[Any, Any]:
     return jax.jit(prepared, static_argnames=("warm", "known")), jax.jit(advanced)
 
 
-def prepared(problem: Fields, x0: Array, side: Array, warm: bool, known: bool) -> tuple[Preconditioner, State]:
+def prepared(
+    problem: Fields, M: Preconditioner | None, x0: Array, side: Array, warm: bool, known: bool
+) -> tuple[Preconditioner, State]:
     """The preconditioner and the first state, as a function that JAX can transform."""
-    M = preconditioner(problem, namespace(problem.b).float32)
+    M = GridCycle.for_problem(problem) if M is None else M
     return M, begin(problem, x0 if warm else predict(problem, M), side if known else None)
 
 
@@ -106,17 +113,23 @@ def advanced(problem: Fields, M: Preconditioner, s: State, tolerance: Array, cou
 
 
 def _solve_compiled(
-    problem: Fields, tolerance: Any, x0: Array | None, side: Array | None, maxiter: int, watch: Watch | None
+    problem: Fields,
+    tolerance: Any,
+    M: Preconditioner | None,
+    x0: Array | None,
+    side: Array | None,
+    maxiter: int,
+    watch: Watch | None,
 ) -> State:
     import jax.numpy as jnp
 
     prepare, advance = _compiled()
     zero = jnp.zeros_like(problem.b + problem.lower)
     given = zero if x0 is None else x0, zero if side is None else side
-    M, s = prepare(problem, *given, warm=x0 is not None, known=side is not None)
+    M, s = prepare(problem, M, *given, warm=x0 is not None, known=side is not None)
     tolerance = jnp.zeros_like(s.kkt) + tolerance
     while True:
         worst, _, count = (float(v) for v in to_numpy(_summary(s, tolerance)))
         if not worst > 0.0 or count >= maxiter or (watch is not None and watch(s.kkt, int(count))):
             return s
-        s = advance(problem, M, s, tolerance, min(STRIDE, maxiter - int(count)))
+        s = advance(problem, M, s, tolerance, min(SETTINGS.stride, maxiter - int(count)))

@@ -1,6 +1,7 @@
 """Methods for the registry that compute with the arrays of a library, on one of its devices.
 
-A method gets a `BoxProblem` of NumPy arrays on the host, brings it to the device as dense fields, and brings x back.
+A method gets a `BoxProblem` of NumPy arrays on the host, brings it to the device, as dense fields or as the rows of a
+sparse matrix, and brings x back.
 If the device computes in single precision, the problem of the correction is solved there until x is as exact as asked:
 residuals are those of the host.
 """
@@ -8,20 +9,23 @@ residuals are those of the host.
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 
 from ..errors import NonstickError
-from ..operators.rows import Rows
+from ..operators.base import Operator
+from ..operators.stencil import StencilOperator
 from ..problem.box import BoxProblem
 from ..problem.monitor import PATIENCE, Monitor, Start
 from ..solvers.andersen import MinimumMap, NewtonResult, minimum_map_newton
 from ..solvers.base import Method
 from ..solvers.bodies_apart import solve_apart
-from .active_set import STRIDE, Fields, State, peak
+from .active_set import State
 from .cycles import full_cycle, projected_grids
 from .krylov import PRECONDITIONERS, SOLVERS, on_rows
 from .library import (
@@ -36,19 +40,18 @@ from .library import (
 )
 from .loop import solve_fields
 from .multigrid import suited
+from .problem import Fields, peak
+from .rows import InRows, in_rows
+from .settings import SETTINGS
 from .stencil import Layout, Stencil
-
-#: what a solve on the device may ask for at most: below this part of the residual it began with, rounding decides
-LEAST = {"float64": 1e-11, "float32": 1e-4}
-#: solves for corrections at most
-ROUNDS = 20
 
 
 class OnGrid:
     """Where the unknowns of a stencil operator are in dense fields: over the box that holds them, and a few cells more,
     so that it can be halved often."""
 
-    def __init__(self, rows: Rows):
+    def __init__(self, A: StencilOperator):
+        self.stencil, rows = A, A.rows
         cells = rows.coordinates()
         low = cells.min(axis=0, initial=np.iinfo(cells.dtype).max) if rows.n else np.zeros(rows.dimension, int)
         shape = (cells - low).max(axis=0, initial=0) + 1
@@ -64,6 +67,15 @@ class OnGrid:
     def vector(self, field: np.ndarray) -> np.ndarray:
         """The vector over the unknowns of a flat field."""
         return field[self.index]
+
+    def matrix(self, unit: float, enter: Callable[[np.ndarray], Any]) -> Stencil:
+        """A / unit on a device."""
+        A, first = self.stencil, 3 - self.stencil.rows.dimension
+        weights = tuple(enter(self.field(w / unit)) for w in A.weights[first:])
+        return Stencil.of(self.layout, weights, enter(self.field(A.diagonal / unit, 1.0)))
+
+    def cycle(self, enter: Callable[[np.ndarray], Any]) -> None:
+        """It is made from the matrix on the device."""
 
 
 @dataclass(frozen=True)
@@ -103,8 +115,13 @@ class ArrayMethod(Method):
 
 
 @dataclass(frozen=True)
-class GridMethod(ArrayMethod):
-    """A method on dense fields: brings a problem to its device and corrects x until the host is content."""
+class CorrectedMethod(ArrayMethod):
+    """A method that brings a problem to its device and corrects x until the host is content."""
+
+    #: what the path of a solution says
+    words: ClassVar[str]
+    #: the limit of iterations if the caller has none
+    maxiter: int = 1000
 
     def check(self, problem: BoxProblem) -> None:
         super().check(problem)
@@ -122,25 +139,30 @@ class GridMethod(ArrayMethod):
         with memory_of(self.array, self.device), self.precision():
             self._solve(problem, start, monitor)
 
-    def _solve(self, problem: BoxProblem, start: Start, monitor: Monitor) -> None:
-        A = problem.A.stencil
-        assert A is not None
-        device, dimension = find_device(self.array, self.device), A.rows.dimension
-        place = OnGrid(A.rows)
+    def place(self, A: Operator) -> OnGrid | InRows:
+        """Where the unknowns of an operator are on the device."""
+        assert A.stencil is not None
+        return OnGrid(A.stencil)
 
-        def enter(values: Any, elsewhere: float = 0.0) -> Any:
-            return to_library(place.field(values, elsewhere), self.array, device, self.dtype)
+    def _solve(self, problem: BoxProblem, start: Start, monitor: Monitor) -> None:
+        device = find_device(self.array, self.device)
+
+        def bring(values: np.ndarray, dtype: str = self.dtype) -> Any:
+            return to_library(values, self.array, device, dtype)
+
+        def enter(values: Any) -> Any:
+            return bring(place.field(values))
 
         with monitor.setup():
-            unit = float(A.diagonal.max(initial=0.0)) or 1.0  # single precision has no room for every unit
-            weights = tuple(enter(w / unit) for w in A.weights[3 - dimension :])
-            stencil = Stencil.of(place.layout, weights, enter(A.diagonal / unit, 1.0))
-            unknown, one = enter(1.0), to_library(np.ones(1), self.array, device, self.dtype)
+            place = self.place(problem.A)
+            unit = float(problem.A.diagonal.max(initial=0.0)) or 1.0  # single precision has no room for every unit
+            A, M = place.matrix(unit, bring), place.cycle(partial(bring, dtype="float32"))
+            unknown, one = enter(1.0), bring(np.ones(1))
         monitor.describe(f"{self.words} in arrays of {self.array}")
         x, base = start.x, np.zeros(problem.n)
         limit = monitor.limit(self.maxiter)
         guess, side = (None if start.cold else x.copy()), start.active
-        for _ in range(ROUNDS):
+        for _ in range(SETTINGS.rounds):
             if monitor.check(x):
                 return
             if monitor.iterations >= limit:
@@ -148,10 +170,12 @@ class GridMethod(ArrayMethod):
             r = problem.b - (problem.A @ base if base.any() else 0.0)
             size = problem.scale * (monitor.measure(base, -r) if base.any() else 1.0)  # what is to be corrected
             lower, upper = (enter((v - base) * (unit / size)) for v in (problem.box.lower, problem.box.upper))
-            fields = Fields(stencil, enter(r / size), lower, upper, unknown, one)
-            goal = max(0.5 * monitor.tolerance * problem.scale / size, LEAST[self.dtype])
+            fields = Fields(A, enter(r / size), lower, upper, unknown, one)
+            least = SETTINGS.least_double if self.dtype == "float64" else SETTINGS.least_single
+            goal = max(0.5 * monitor.tolerance * problem.scale / size, least)
             first = None if guess is None else enter((guess - base) * (unit / size))
-            done = self.run(fields, goal, first, None if side is None else enter(side.astype(float)), monitor, limit)
+            side = None if side is None else enter(side)
+            done = self.run(fields, M, goal, Reached(first, side), monitor, limit)
             base = base + place.vector(to_numpy(done.x).astype(float)) * (size / unit)
             problem.box.project(base, out=base)
             x[:] = base
@@ -166,18 +190,24 @@ class GridMethod(ArrayMethod):
                 monitor.stop("stagnated")
 
     @abstractmethod
-    def run(self, fields: Fields, goal: float, x: Any, side: Any, monitor: Monitor, limit: int) -> Any:
-        """Solve on the device until the KKT residual is at most `goal`; returns an object with `x` and `side`."""
+    def run(self, fields: Fields, M: Any, goal: float, start: Reached, monitor: Monitor, limit: int) -> Any:
+        """Solve on the device until the KKT residual is at most `goal`; returns an object with `x` and `side`.
 
-    #: what the path of a solution says
-    words: ClassVar[str]
-    #: the limit of iterations if the caller has none
-    maxiter: ClassVar[int] = 1000
+        M is the cycle that the processor has chosen, if it has. `start` may hold a first x and its set.
+        """
 
 
 @dataclass(frozen=True)
-class ArrayActiveSet(GridMethod):
-    """`auto-array`: active-set CG over multigrid on dense fields.
+class ArrayActiveSet(CorrectedMethod):
+    """Active-set CG over multigrid: on dense fields, or on the rows of a sparse matrix.
+
+    `auto-array` solves on fields where there is a grid. Where blocks of cells stand for too little (corridors as thin
+    as a cell, couplings that differ from face to face or from axis to axis), the rows take over.
+
+    Parameters
+    ----------
+    rows : bool
+        Solve on the rows of the matrix, with a hierarchy that the processor chooses. It needs no grid.
 
     Examples
     --------
@@ -188,9 +218,20 @@ class ArrayActiveSet(GridMethod):
     True
     """
 
+    rows: bool = False
     words = "active-set CG over multigrid"
 
-    def run(self, fields: Fields, goal: float, x: Any, side: Any, monitor: Monitor, limit: int) -> State:
+    def check(self, problem: BoxProblem) -> None:
+        if self.rows:
+            ArrayMethod.check(self, problem)
+            problem.A.matrix()
+        else:
+            super().check(problem)
+
+    def place(self, A: Operator) -> OnGrid | InRows:
+        return in_rows(A) if self.rows else super().place(A)
+
+    def run(self, fields: Fields, M: Any, goal: float, start: Reached, monitor: Monitor, limit: int) -> State:
         before = monitor.iterations
         best, best_at = np.inf, 0
 
@@ -201,16 +242,16 @@ class ArrayActiveSet(GridMethod):
             if reached < 0.5 * best:
                 best, best_at = reached, count
             # In single precision rounding may be the end of it: the correction goes on from there.
-            return monitor.interrupted() or (self.dtype == "float32" and count - best_at >= STRIDE)
+            return monitor.interrupted() or (self.dtype == "float32" and count - best_at >= SETTINGS.stride)
 
-        state = solve_fields(fields, goal, x0=x, side=side, maxiter=limit - before, watch=watch)
+        state = solve_fields(fields, goal, M, x0=start.x, side=start.side, maxiter=limit - before, watch=watch)
         monitor.iterations = before + int(to_numpy(state.iterations).max())
         monitor.outer_iterations += int(to_numpy(state.changes).max())
         return state
 
 
 @dataclass(frozen=True)
-class ArrayCycles(GridMethod):
+class ArrayCycles(CorrectedMethod):
     """`fmg-array`: Chentanez–Müller full cycles with projected smoothing on dense fields.
 
     Parameters
@@ -226,10 +267,10 @@ class ArrayCycles(GridMethod):
     jacobi: bool = False
     words = "full multigrid cycles with projected smoothing"
 
-    def run(self, fields: Fields, goal: float, x: Any, side: Any, monitor: Monitor, limit: int) -> Reached:
+    def run(self, fields: Fields, M: Any, goal: float, start: Reached, monitor: Monitor, limit: int) -> Reached:
         xp = namespace(fields.b)
         grids = projected_grids(fields.A, fields.unknown, self.jacobi)
-        x = fields.clip(xp.zeros_like(fields.b) if x is None else x)
+        x = fields.clip(xp.zeros_like(fields.b) if start.x is None else start.x)
         best, since = np.inf, 0
         while True:
             r = fields.residual(x)
@@ -243,7 +284,7 @@ class ArrayCycles(GridMethod):
 
 
 @dataclass(frozen=True)
-class ArrayNewton(GridMethod):
+class ArrayNewton(CorrectedMethod):
     """`newton-array`: Andersen's minimum-map Newton on dense fields.
 
     Parameters
@@ -254,11 +295,11 @@ class ArrayNewton(GridMethod):
         "jacobi", "chebyshev" or "ainv" (Bridson's approximate inverse in the pattern of the stencil).
     """
 
+    maxiter: int = PATIENCE.work
     inner: str = "cg"
     precond: str = "ainv"
     treats = frozenset()
     words = "minimum-map Newton"
-    maxiter = PATIENCE.work
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -266,9 +307,9 @@ class ArrayNewton(GridMethod):
             if value not in known:
                 raise NonstickError(f"{name} must be one of {', '.join(known)}, not {value!r}")
 
-    def run(self, fields: Fields, goal: float, x: Any, side: Any, monitor: Monitor, limit: int) -> Reached:
+    def run(self, fields: Fields, M: Any, goal: float, start: Reached, monitor: Monitor, limit: int) -> Reached:
         xp, before = namespace(fields.b), monitor.iterations
-        M, every = PRECONDITIONERS[self.precond](fields.A), 1 if is_host(fields.b) else STRIDE
+        inverse, every = PRECONDITIONERS[self.precond](fields.A), 1 if is_host(fields.b) else SETTINGS.stride
 
         def most() -> int:
             return min(5000, max(1, limit - monitor.iterations))
@@ -278,10 +319,10 @@ class ArrayNewton(GridMethod):
             kkt = float(to_numpy(peak(fields.natural_residual(x, -g * fields.unknown)))[0])
             return kkt <= goal or monitor.iterations >= limit or monitor.interrupted()
 
-        subsolve = on_rows(SOLVERS[self.inner], fields.A.__matmul__, M, most, every)
+        subsolve = on_rows(SOLVERS[self.inner], fields.A.__matmul__, inverse, most, every)
         H_of = MinimumMap(fields.A.__matmul__, fields.b, fields.lower, fields.upper, fields.A.diagonal)
-        known = None if side is None else side == 0
-        found = minimum_map_newton(H_of, x, subsolve=subsolve, check=check, rtol=goal, enforced=known)
+        known = None if start.side is None else start.side == 0
+        found = minimum_map_newton(H_of, start.x, subsolve=subsolve, check=check, rtol=goal, enforced=known)
         monitor.iterations = before + found.inner_iterations + found.line_search_steps
         monitor.outer_iterations += found.newton_steps
         return Reached(found.x, xp.zeros_like(found.x))
@@ -289,7 +330,7 @@ class ArrayNewton(GridMethod):
 
 @dataclass(frozen=True)
 class Reached:
-    """What a run on the device has reached."""
+    """A point on the device, and the bounds at which it is held (-1, 1)."""
 
     x: Any
     side: Any

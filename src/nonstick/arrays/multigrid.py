@@ -22,20 +22,38 @@ on the inverse diagonal.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from math import prod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from math import inf, prod
+from typing import Any, Protocol
 
-from .library import Array, device_of, multiply_add, namespace, repeated
+from .library import Array, multiply_add, namespace, repeated
+from .problem import Fields, peak, scale_of
+from .settings import SETTINGS
 from .stencil import Layout, Stencil
 
-#: a grid with no longer axis is the coarsest, and an axis of it has at most so many cells
-SMALLEST, LARGEST = 2, 10
-#: cells of a block are one part if they are coupled by more than this part of a cell's mean weight
-WEAK = 0.05
-#: the degree of smoothing
-DEGREE = 3
-#: row sums below this part of the diagonal are rounding
-ROUNDING = 1e-6
+#: one array from two
+Combine = Callable[[Array, Array], Array]
+
+
+class CycleLevel(Protocol):
+    """What a cycle asks of a level; x and b are zero outside of the free unknowns."""
+
+    @property
+    def A(self) -> Any: ...
+
+    def smoothed(self, b: Array, x: Array | None = None) -> Array:
+        """x after smoothing; from zero if x is None."""
+
+    def solved(self, b: Array) -> Array:
+        """x ≈ A⁻¹ b, of the coarsest level."""
+
+    def restricted(self, r: Array) -> Array:
+        """Pᵀ r, for the next coarser level."""
+
+    def corrected(self, x: Array, coarse: Array) -> Array:
+        """x + P coarse"""
 
 
 @dataclass(frozen=True)
@@ -46,6 +64,19 @@ class FieldLevel:
     inverse: Array
     carried: Array
 
+    def smoothed(self, b: Array, x: Array | None = None) -> Array:
+        return chebyshev(self, b, x, SETTINGS.degree, (1 / len(self.A.layout.shape), 2.0))
+
+    def solved(self, b: Array) -> Array:
+        longest = max(self.A.layout.shape)
+        return chebyshev(self, b, None, 4 * longest, (longest**-2, 2.0))
+
+    def restricted(self, r: Array) -> Array:
+        return block_sums(self.A.layout, self.carried * r)
+
+    def corrected(self, x: Array, coarse: Array) -> Array:
+        return multiply_add(x, self.carried, spread(self.A.layout, coarse))
+
 
 # -- grids -----------------------------------------------------------------------------------------------------
 
@@ -53,7 +84,7 @@ class FieldLevel:
 def suited(shape: tuple[int, ...]) -> tuple[int, ...]:
     """A grid of at least this many cells that can be halved often: few cells more, and a small coarsest grid."""
     longest = max(shape)
-    depths = [depth for depth in range(20) if longest <= LARGEST * 2**depth and 2**depth <= longest] or [0]
+    depths = [depth for depth in range(20) if longest <= SETTINGS.largest * 2**depth and 2**depth <= longest] or [0]
     sizes = [tuple(_rounded_up(n, depth) for n in shape) for depth in depths]
     return min(sizes, key=lambda s: (prod(s), -halvings(Layout(s))))
 
@@ -66,9 +97,16 @@ def _rounded_up(n: int, depth: int) -> int:
 def coarser(layout: Layout) -> Layout | None:
     """The grid of blocks; None if this one is the coarsest."""
     shape = layout.shape
-    if max(shape) <= SMALLEST or any(n % 2 and n > 1 for n in shape):
+    if max(shape) <= SETTINGS.smallest or any(n % 2 and n > 1 for n in shape):
         return None
     return Layout(tuple(max(n // 2, 1) for n in shape))
+
+
+def blocks(layout: Layout) -> Layout:
+    """The grid of blocks of a grid that is not the coarsest."""
+    below = coarser(layout)
+    assert below is not None
+    return below
 
 
 def halvings(layout: Layout | None) -> int:
@@ -91,7 +129,9 @@ def _halves(grid: Array, axis: int) -> tuple[Array, Array]:
     return grid[tuple(first)], grid[tuple(second)]
 
 
-def over_blocks(layout: Layout, field: Array, combine, skip: int | None = None) -> Array:
+def over_blocks(
+    layout: Layout, field: Array, combine: Callable[[Array, Array], Array], skip: int | None = None
+) -> Array:
     """Cells of a block combined by a function of two arrays, over the grid; along axis `skip` none are."""
     grid = layout.grid(field)
     for axis in _grid_axes(layout):
@@ -100,37 +140,21 @@ def over_blocks(layout: Layout, field: Array, combine, skip: int | None = None) 
     return grid
 
 
-def block_sums(layout: Layout, below: Layout, field: Array) -> Array:
+def block_sums(layout: Layout, field: Array) -> Array:
     """The sum over every block, as a field of the coarse grid: the transpose of `spread`."""
-    return below.flat(over_blocks(layout, field, lambda a, b: a + b))
+    return blocks(layout).flat(over_blocks(layout, field, lambda a, b: a + b))
 
 
-def spread(layout: Layout, below: Layout, field: Array) -> Array:
+def spread(layout: Layout, field: Array) -> Array:
     """Values of blocks as a field over their cells."""
-    xp, grid = namespace(field), below.grid(field)
+    xp, below = namespace(field), blocks(layout)
+    grid = below.grid(field)
     lead = grid.shape[: grid.ndim - len(layout.shape)]
     apart, whole = [*lead], [*lead]
     for fine, coarse in zip(layout.shape, below.shape):
         apart += [coarse, 1]
         whole += [coarse, fine // coarse]
     return xp.reshape(xp.broadcast_to(xp.reshape(grid, tuple(apart)), tuple(whole)), (*lead, layout.size))
-
-
-def along_axes(layout: Layout, like: Array, value) -> Array:
-    """A field from `value(axis, index)`, summed over the axes; in the precision of `like`."""
-    xp, total = namespace(like), None
-    for axis, n in enumerate(layout.shape):
-        at = value(axis, xp.arange(n, device=device_of(like)))
-        at = xp.reshape(at, (1,) * axis + (n,) + (1,) * (len(layout.shape) - axis - 1))
-        total = at if total is None else total + at
-    return xp.astype(xp.reshape(total, (layout.size,)), like.dtype)
-
-
-def colours(layout: Layout, like: Array) -> tuple[Array, Array]:
-    """1 in red cells and 1 in black cells."""
-    black = along_axes(layout, like, lambda axis, at: at % 2)
-    black = black - 2 * namespace(like).floor(0.5 * black)
-    return 1 - black, black
 
 
 # -- levels ----------------------------------------------------------------------------------------------------
@@ -155,31 +179,30 @@ def finest(A: Stencil, free: Array, carried: Array) -> FieldLevel:
 
 
 def _level_and_below(A: Stencil, free: Array, carried: Array | None) -> tuple[FieldLevel, Stencil | None, Array]:
-    below = coarser(A.layout)
-    if below is None:
+    if coarser(A.layout) is None:
         return finest(A, free, free), None, free
     inner = A.between(free)
     if carried is None:
-        carried = connected_part(inner, free, below)
+        carried = connected_part(inner, free)
     level = finest(A, free, carried)
-    coarse = coarse_operator(A, inner, free, level.carried, below)
+    coarse = coarse_operator(A, inner, free, level.carried)
     there = namespace(free).astype(coarse.diagonal > 0, free.dtype)
     return level, coarse, there
 
 
-def coarse_operator(A: Stencil, inner: Stencil, free: Array, carried: Array, below: Layout) -> Stencil:
+def coarse_operator(A: Stencil, inner: Stencil, free: Array, carried: Array) -> Stencil:
     """The operator on blocks; `inner` has the weights between free cells."""
-    xp, layout = namespace(free), A.layout
+    xp, layout, below = namespace(free), A.layout, blocks(A.layout)
     zero, sums = xp.zeros_like(free), inner.sums()
     excess = (A.diagonal - sums) * free
-    excess = xp.where(excess > ROUNDING * A.diagonal, excess, zero)
+    excess = xp.where(excess > SETTINGS.rounding * A.diagonal, excess, zero)
     half = sums / len(layout.shape)
-    filled = spread(layout, below, block_sums(layout, below, carried)) * (below.size / layout.size)
+    filled = spread(layout, block_sums(layout, carried)) * (below.size / layout.size)
     further = xp.maximum(2 * filled - 1, zero) * excess
     total = half * filled + further
     there = total > 0
     series = xp.where(there, half * filled * excess / xp.where(there, total, xp.ones_like(total)), zero)
-    excess = block_sums(layout, below, series * carried)
+    excess = block_sums(layout, series * carried)
     both = inner.between(carried)
     weights = []
     for axis in _grid_axes(layout):
@@ -192,23 +215,23 @@ def coarse_operator(A: Stencil, inner: Stencil, free: Array, carried: Array, bel
     return Stencil(below, bare.weights, bare.sums() + excess)
 
 
-def connected_part(A: Stencil, unknown: Array, below: Layout) -> Array:
+def connected_part(A: Stencil, unknown: Array) -> Array:
     """1 in cells of the connected part that stands for their block.
 
     It is the part of the first cell that has half of the most weight: so blocks one after the other between parallel
     walls stand for the same corridor, and slivers stand for nothing.
     """
-    xp, layout = namespace(unknown), A.layout
+    xp, layout, below = namespace(unknown), A.layout, blocks(A.layout)
     sums, zero = A.sums(), xp.zeros_like(unknown)
-    most = spread(layout, below, below.flat(over_blocks(layout, sums * unknown, xp.maximum)))
-    place = along_axes(layout, unknown, lambda axis, at: 2**axis * (at % 2))
+    most = spread(layout, below.flat(over_blocks(layout, sums * unknown, xp.maximum)))
+    place = layout.along_axes(unknown, lambda axis, at: 2**axis * (at % 2))
     place = xp.where((2 * sums * unknown >= most) & (unknown > 0), place + zero, zero + 2.0 ** len(layout.shape))
-    first = spread(layout, below, below.flat(over_blocks(layout, place, xp.minimum)))
+    first = spread(layout, below.flat(over_blocks(layout, place, xp.minimum)))
     part = xp.astype((place == first) & (unknown > 0), unknown.dtype)
-    weak = layout.padded(WEAK / (2 * len(layout.shape)) * sums)
+    weak = layout.padded(SETTINGS.weak / (2 * len(layout.shape)) * sums)
     inside = []
     for axis, stride in enumerate(layout.strides):
-        w, pair = A.upper(axis), along_axes(layout, unknown, lambda a, at, axis=axis: int(a == axis) * ((at + 1) % 2))
+        w, pair = A.upper(axis), 1 - layout.along_axes(unknown, partial(_second, axis))
         strong = (w > layout.shifted(weak, 0)) & (w > layout.shifted(weak, stride)) & (pair > 0)
         inside.append(xp.where(strong, xp.ones_like(w), xp.zeros_like(w)))
     graph = Stencil.of(layout, tuple(inside), unknown)
@@ -216,27 +239,28 @@ def connected_part(A: Stencil, unknown: Array, below: Layout) -> Array:
     return repeated(part, longest, lambda part: xp.astype(part + graph.neighbours(part) > 0, unknown.dtype), part)
 
 
+def _second(axis: int, other: int, at: Array) -> Array:
+    """1 in the second cells of pairs along an axis."""
+    return int(other == axis) * (at % 2)
+
+
 # -- the cycle -------------------------------------------------------------------------------------------------
 
 
-def v_cycle(levels: tuple[FieldLevel, ...], b: Array, k: int = 0) -> Array:
-    """x ≈ A⁻¹ b on the free cells: one cycle from zero, symmetric and positive definite."""
-    level = levels[k]
-    layout = level.A.layout
-    if k + 1 == len(levels):
-        longest = max(layout.shape)
-        return smoothed(level, b, None, 4 * longest, longest**-2)
-    below, lowest = levels[k + 1].A.layout, 1 / len(layout.shape)
-    x = smoothed(level, b, None, DEGREE, lowest)
-    r = level.carried * level.A.residual(b, x)
-    correction = v_cycle(levels, block_sums(layout, below, r), k + 1)
-    x = multiply_add(x, level.carried, spread(layout, below, correction))
-    return smoothed(level, b, x, DEGREE, lowest)
+def v_cycle(levels: Sequence[CycleLevel], b: Array) -> Array:
+    """x ≈ A⁻¹ b on the free unknowns: one cycle from zero, symmetric and positive definite."""
+    level, *below = levels
+    if not below:
+        return level.solved(b)
+    x = level.smoothed(b)
+    x = level.corrected(x, v_cycle(below, level.restricted(level.A.residual(b, x))))
+    return level.smoothed(b, x)
 
 
-def smoothed(level: FieldLevel, b: Array, x: Array | None, degree: int, lowest: float) -> Array:
-    """Chebyshev steps for eigenvalues of D⁻¹A from `lowest` to 2; from zero, with one product less, if x is None."""
-    middle, half = 1 + lowest / 2, 1 - lowest / 2
+def chebyshev(level: Any, b: Array, x: Array | None, degree: int, interval: tuple[Any, Any]) -> Array:
+    """Chebyshev steps for eigenvalues of D⁻¹A in an interval; from zero, with one product less, if x is None."""
+    low, high = interval
+    middle, half = (high + low) / 2, (high - low) / 2
     step = level.inverse * (b if x is None else level.A.residual(b, x)) * (1 / middle)
     x = step if x is None else x + step
 
@@ -247,3 +271,81 @@ def smoothed(level: FieldLevel, b: Array, x: Array | None, degree: int, lowest: 
         return x + step, step, new
 
     return repeated(x, degree - 1, another, (x, step, half / middle))[0]
+
+
+def in_cycle(levels: Sequence[Any], r: Array) -> Array:
+    """A cycle for r of any unit and precision, in the precision of the levels."""
+    xp, dtype = namespace(r), levels[0].inverse.dtype
+    size = peak(r)
+    size = xp.where(size > 0, size, xp.ones_like(size))
+    return xp.astype(v_cycle(levels, xp.astype(r / size, dtype)), r.dtype) * size
+
+
+@dataclass(frozen=True)
+class GridCycle:
+    """The cycle of a problem on a grid, for any free cells."""
+
+    #: the operator in the precision of the cycle
+    A: Stencil
+    #: the connected parts of blocks on every level
+    parts: tuple[Array, ...]
+    #: the inverse diagonal of the unknowns
+    inverse: Array
+
+    @classmethod
+    def of(cls, A: Stencil, unknown: Array, parts: tuple[Array, ...]) -> GridCycle:
+        """For an operator in the precision of the cycle."""
+        return cls(A, parts, finest(A, unknown, unknown).inverse)
+
+    @classmethod
+    def for_problem(cls, problem: Fields) -> GridCycle:
+        """The cycle of a problem, in single precision."""
+        xp, A = namespace(problem.b), problem.A
+        # The diagonal may have any unit: float32 has no room for all of them.
+        top = peak(A.diagonal * problem.unknown)
+        top = xp.where(top > 0, top, xp.ones_like(top))
+        diagonal = xp.where(problem.unknown > 0, A.diagonal / top, xp.ones_like(A.diagonal))
+        scaled = A.mapped(lambda w: xp.astype(w / top, xp.float32), xp.astype(diagonal, xp.float32))
+        unknown = xp.astype(problem.unknown, xp.float32)
+        return cls.of(scaled, unknown, tuple(level.carried for level in hierarchy(scaled, unknown)))
+
+    def levels(self, free: Array) -> tuple[FieldLevel, ...]:
+        return hierarchy(self.A, namespace(free).astype(free, self.inverse.dtype), self.parts)
+
+    def apply(self, levels: tuple[FieldLevel, ...], free: Array, r: Array) -> Array:
+        mask = namespace(r).astype(free, self.inverse.dtype)
+        top = FieldLevel(self.A, self.inverse * mask, self.parts[0] * mask)
+        return in_cycle((top, *levels[1:]), r * free)
+
+    def below(self, problem: Fields) -> tuple[Fields, GridCycle] | None:
+        """The problem on the grid of blocks, whose bounds are the means of those of their cells."""
+        xp, layout, unknown = namespace(problem.b), problem.A.layout, problem.unknown
+        if coarser(layout) is None or max(layout.shape) <= SETTINGS.small:
+            return None
+        carried = xp.astype(self.parts[0], unknown.dtype) * unknown
+        A = coarse_operator(problem.A, problem.A, unknown, carried)
+        there = xp.astype(A.diagonal > 0, unknown.dtype)
+        A = replace(A, diagonal=xp.where(there > 0, A.diagonal, xp.ones_like(A.diagonal)))
+        b = block_sums(layout, carried * problem.b) * there
+        lower, upper = (
+            xp.where(there > 0, _mean_bound(layout, bound, carried, far), xp.zeros_like(b))
+            for bound, far in ((problem.lower, -inf), (problem.upper, inf))
+        )
+        lower = xp.minimum(lower, upper)
+        dtype = self.inverse.dtype
+        single = A.mapped(lambda w: xp.astype(w, dtype), xp.astype(A.diagonal, dtype))
+        own = GridCycle.of(single, xp.astype(there, dtype), self.parts[1:])
+        return Fields(A, b, lower, upper, there, scale_of(A, b, lower, upper)), own
+
+    def interpolated(self, x: Array) -> Array:
+        return spread(self.A.layout, x)
+
+
+def _mean_bound(layout: Layout, bound: Array, carried: Array, far: float) -> Array:
+    """The mean of the finite bounds of the cells of every block; `far` where there is none."""
+    xp = namespace(carried)
+    has = xp.isfinite(bound) & (carried > 0)
+    count = block_sums(layout, xp.astype(has, carried.dtype))
+    total = block_sums(layout, xp.where(has, bound, xp.zeros_like(bound)))
+    mean = total / xp.where(count > 0, count, xp.ones_like(count))
+    return xp.where(count > 0, mean, xp.ones_like(mean) * far)

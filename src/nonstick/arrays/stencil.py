@@ -8,10 +8,11 @@ so nothing wraps around. Cells that are no unknown have zero weights and the dia
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import prod
 
-from .library import Array, multiply_add, namespace, stored
+from .library import Array, device_of, multiply_add, namespace, stored
 
 
 @dataclass(frozen=True)
@@ -55,6 +56,15 @@ class Layout:
         """The values `by` places further on, from a padded field."""
         return padded[..., self.reach + by : self.reach + by + self.size]
 
+    def along_axes(self, like: Array, value: Callable[[int, Array], Array]) -> Array:
+        """A field from `value(axis, index)`, summed over the axes; in the precision of `like`."""
+        xp, total = namespace(like), None
+        for axis, n in enumerate(self.shape):
+            at = value(axis, xp.arange(n, device=device_of(like)))
+            at = xp.reshape(at, (1,) * axis + (n,) + (1,) * (len(self.shape) - axis - 1))
+            total = at if total is None else total + at
+        return xp.astype(xp.reshape(total, (self.size,)), like.dtype)
+
 
 @dataclass(frozen=True)
 class Stencil:
@@ -73,6 +83,10 @@ class Stencil:
         """From flat weights that are not padded."""
         return cls(layout, tuple(layout.padded(w) for w in weights), diagonal)
 
+    def mapped(self, function: Callable[[Array], Array], diagonal: Array) -> Stencil:
+        """With another diagonal, and a function of the weights."""
+        return Stencil(self.layout, tuple(function(w) for w in self.weights), diagonal)
+
     def upper(self, axis: int) -> Array:
         """Weights of the faces in direction +axis."""
         return self.layout.shifted(self.weights[axis], 0)
@@ -88,6 +102,14 @@ class Stencil:
     def residual(self, b: Array, x: Array) -> Array:
         """b - A x"""
         return multiply_add(self.neighbours(x, b), self.diagonal, x, -1.0)
+
+    def sweep(self) -> tuple[Array, Array]:
+        """The inverse diagonals of the red and of the black cells: a Gauss–Seidel sweep is a step with each."""
+        xp, d = namespace(self.diagonal), self.diagonal
+        black = self.layout.along_axes(d, lambda axis, at: at % 2)
+        black = black - 2 * xp.floor(0.5 * black)
+        d = xp.where(d > 0, d, xp.ones_like(d))
+        return (1 - black) / d, black / d
 
     def neighbours(self, x: Array, total: Array | None = None) -> Array:
         """sum_f w_f x_n, plus a total that may be there already"""

@@ -137,6 +137,7 @@ class Algebraic(Coarsening):
         kind, limit, count = self.coarse_rows(fine)
         if count == 0 or count > 0.9 * A.n:
             return None
+        fine.chosen = np.flatnonzero(kind == rows.COARSE)
         P = self.interpolation(fine, kind, limit, count)
         columns, starts = P.pattern(A)
         order, place, ends = colours(columns, starts)

@@ -121,6 +121,8 @@ class AlgebraicLevel(Level):
 
     #: to the next level, if this is not the coarsest
     P: Interpolation
+    #: the rows that are the coarse ones, if this is not the coarsest
+    chosen: np.ndarray
 
     def __init__(self, A: Matrix, ends: np.ndarray, natural: np.ndarray, depth: int = 0):
         self.A, self.ends, self.natural, self.depth = A, ends, natural, depth
