@@ -133,7 +133,7 @@ _METHODS: dict[str, Entry] = {
     "pi-direct": Entry("ours: policy iteration over a sparse factorisation of the free rows, symmetric or not"),
     "pi-bicgstab": Entry("ours: policy iteration over BiCGStab, ILU or multigrid inside, for nonsymmetric matrices"),
     "pi-gmres": Entry("ours: policy iteration over GMRES, ILU or multigrid inside, for nonsymmetric matrices"),
-    "auto-array": Entry("ours, on arrays of any library and device: active set over multigrid CG, with a grid or without"),
+    "auto-array": Entry("ours, on arrays of any library and device: active set over multigrid CG, on grids or not"),
     "newton-array": Entry("Andersen's minimum-map Newton on arrays of any library and device, approximate-inverse CG"),
     "fmg-array": Entry("Chentanez and Müller's full cycles on arrays of any library and device, projected smoothing"),
     "mg-cg": Entry("ours: the linear solve A x = b by the multigrid CG of auto, bounds ignored", "linear"),
