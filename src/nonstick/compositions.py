@@ -136,12 +136,16 @@ GENERAL = PolicyIteration(Cascade(((Within(300), BiCGStab(ONE_WAY)), Direct())),
 
 #: Few unknowns of any condition by faces, whose work has a bound.
 SMALL = (FewDefinite(), Faces())
+#: Bodies that nothing but their bounds holds.
+HELD = Proximal(MethodCascade((SMALL, EXACT), when="refused"))
 #: What is set up for a bare symmetric matrix: factors where they are cheap or nothing else helps, else a hierarchy.
+#: If much of A is null (Gram matrices of few features, duals of total variation), factors do not say where to go.
 SET_UP = MethodCascade(
     (
+        (Singular(VECTOR, CHEAP, part=0.05), MethodCascade((ProjectedCG(maxiter=5_000), HELD))),
         (DenseRows(operations=1e10), EXACT),
         (DenseRows(), AUTO),
-        (Singular(VECTOR, CHEAP), Proximal(MethodCascade((SMALL, EXACT), when="refused"))),
+        (Singular(VECTOR, CHEAP), HELD),
         (Factored(CHEAP), EXACT),
         AUTO,
     ),

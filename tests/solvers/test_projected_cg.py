@@ -102,3 +102,15 @@ def test_it_is_left_in_time():
 def test_a_limit_of_iterations_holds_for_both():
     A, b, lower, upper, _ = beam(60, 15)
     assert nonstick.solve(A, b, lower, upper, maxiter=5).iterations <= 5
+
+
+def test_flat_directions_end_at_bounds_or_never():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((50, 400))
+    A, b = X.T @ X, rng.standard_normal(400)
+    held = nonstick.solve(A, b, -1.0, 1.0, method=ProjectedCG())
+    assert held.success and np.abs(held.x).max() == 1.0
+    assert nonstick.solve(A, b, -1.0, 1.0).path.startswith(IN_THE_BOX) and "proximal" not in held.path
+    flat = np.array([[1.0, -1.0], [-1.0, 1.0]])
+    assert nonstick.solve(flat, [1.0, 1.0], method=ProjectedCG()).status == "unbounded"
+    assert nonstick.solve(A, A @ b, None, None).path == IN_THE_BOX

@@ -21,7 +21,7 @@ from ..operators.csr import CSROperator
 from ..problem.box import BoxProblem
 from ..problem.monitor import FAILED, Monitor, Start
 from .base import Method
-from .safeguards.definite import factors_badly
+from .safeguards.definite import vanished_pivots
 
 ENDLESS = (
     "the objective ½xᵀA x − bᵀx falls without end along a direction that A does not resist and no bound stops; add a "
@@ -34,17 +34,26 @@ class Singular:
     """A condition: a bare matrix for which `factor` fits, and which is singular or nearly so.
 
     With near-null vectors `cheap` must fit: a hierarchy that knows them leaves them alone.
+
+    Parameters
+    ----------
+    factor, cheap : Factor
+        See above.
+    part : float
+        More than this part of the unknowns has no pivot of its own: bodies have a few motions that cost no energy.
     """
 
     factor: Factor
     cheap: Factor
+    part: float = 0.0
 
     def holds(self, problem: BoxProblem) -> bool:
         """True if the matrix of the problem is like that."""
         A = problem.A
         if not isinstance(A, CSROperator):
             return False
-        return (self.factor if A.near_null is None else self.cheap).fits(A) and factors_badly(A)
+        fits = (self.factor if A.near_null is None else self.cheap).fits(A)
+        return fits and vanished_pivots(A) > self.part * A.n
 
 
 @dataclass(frozen=True)
@@ -89,7 +98,7 @@ class Proximal(Method):
                 monitor.stop("breakdown")
                 return
             step, x[:] = inner.x - x, inner.x
-            if self._endless(problem, step):
+            if endless(problem, step):
                 monitor.stop("unbounded", ENDLESS)
                 return
             if monitor.check(x):
@@ -102,16 +111,17 @@ class Proximal(Method):
                 return
         monitor.stop("stagnated")
 
-    def _endless(self, problem: BoxProblem, v: np.ndarray) -> bool:
-        """True if the objective falls along v for ever, and v never leaves the box."""
-        size = float(np.abs(v).max(initial=0.0))
-        if size == 0.0:
-            return False
-        v = v / size
-        small = rounding.HALF
-        v[np.abs(v) < small] = 0.0
-        if (v[np.isfinite(problem.box.lower)] < 0.0).any() or (v[np.isfinite(problem.box.upper)] > 0.0).any():
-            return False
-        gain, resists = float(problem.b @ v), problem.A @ v
-        flat = float(np.abs(resists).max()) <= small * float(problem.A.diagonal.max())
-        return flat and gain > small * float(np.abs(problem.b) @ np.abs(v))
+
+def endless(problem: BoxProblem, v: np.ndarray) -> bool:
+    """True if the objective falls along v for ever, and v never leaves the box."""
+    size = float(np.abs(v).max(initial=0.0))
+    if size == 0.0:
+        return False
+    v = v / size
+    small = rounding.HALF
+    v[np.abs(v) < small] = 0.0
+    if (v[np.isfinite(problem.box.lower)] < 0.0).any() or (v[np.isfinite(problem.box.upper)] > 0.0).any():
+        return False
+    gain, resists = float(problem.b @ v), problem.A @ v
+    flat = float(np.abs(resists).max()) <= small * float(problem.A.diagonal.max())
+    return flat and gain > small * float(np.abs(problem.b) @ np.abs(v))

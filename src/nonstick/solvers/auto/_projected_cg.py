@@ -52,8 +52,8 @@ def _steps(x, g, p, Ap, y, z, free, found, matrix, d, lower, upper, tolerance, f
     """Improve x in the box and g = A x - b until no natural residual exceeds `tolerance`; the number of steps.
 
     `found` holds pᵀA p, or 0 where p is no direction yet; the residual reached, the largest one so far, and the steps
-    since then. pᵀA p is -1 where A has no curvature along p beyond the part `flat` of its diagonal, and such a step is
-    not made; `found` then ends with the curvature as a part of the diagonal.
+    since then; the least curvature met, as a part of the diagonal's, where it is not above `flat`. Such a step goes as
+    far as the box allows; without an end pᵀA p is -1, and it is not made.
     """
     for count in range(limit):
         found[1] = _look(z, free, x, g, d, lower, upper)
@@ -76,8 +76,21 @@ def _steps(x, g, p, Ap, y, z, free, found, matrix, d, lower, upper, tolerance, f
         for i in range(x.size):
             size += d[i] * p[i] * p[i]
         if not curvature > flat * size:
-            found[0], found[4] = -1.0, curvature / size if size > 0.0 else 0.0
-            return count
+            found[4] = min(found[4], curvature / size) if size > 0.0 else found[4]
+            reach = np.inf
+            for i in range(x.size):
+                if p[i] > 0.0:
+                    reach = min(reach, (x[i] - lower[i]) / p[i])
+                elif p[i] < 0.0:
+                    reach = min(reach, (x[i] - upper[i]) / p[i])
+            if not reach < np.inf:
+                found[0] = -1.0
+                return count
+            for i in range(x.size):
+                x[i] = min(max(x[i] - reach * p[i], lower[i]), upper[i])
+                g[i] -= reach * Ap[i]
+            found[0] = 0.0
+            continue
         alpha, cut = slope / curvature, False
         for i in range(x.size):
             y[i] = min(max(x[i] - alpha * p[i], lower[i]), upper[i])

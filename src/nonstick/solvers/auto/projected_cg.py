@@ -6,9 +6,10 @@
     if y = x - α p: x = y                            one product with A
     else: p = x - y, x = x - min(1, gᵀp / pᵀA p) p   from x to y inside the box, no further than to the minimum
 
-The objective falls in every step. While F stays, these are conjugate gradients; a product more is the price of a step
-that meets a bound. On well-conditioned matrices they take fewer products than any quasi-Newton method, and nothing is
-set up. The residual of the steps so far says how many there will be, so that `WhileCheaper` can leave in time.
+The objective falls in every step. A direction without curvature is followed as far as the box allows; if that is for
+ever, the objective is not bounded below. While F stays, these are conjugate gradients; a product more is the price of a
+step that meets a bound. On well-conditioned matrices they take fewer products than any quasi-Newton method, and nothing
+is set up. The residuals so far say how many steps there will be, so that `WhileCheaper` can leave in time.
 """
 
 from __future__ import annotations
@@ -28,6 +29,8 @@ from ...problem.box import BoxProblem
 from ...problem.monitor import FAILED, Monitor, Start
 from ..base import Method
 from ..cascade import DenseRows
+from ..proximal import ENDLESS, endless
+from ..safeguards.definite import ZERO
 from ._projected_cg import _steps
 
 
@@ -118,8 +121,10 @@ class ProjectedCG(Method):
             vectors = x, g, p, Ap, y, z, free, found, (full, M.data, M.indices, M.indptr), d, box.lower, box.upper
             done = _steps(*vectors, aim, rounding.SUM, count)
             steps, monitor.iterations = steps + done, monitor.iterations + done
-            if found[0] < 0.0:  # A has no curvature there, or a negative one
-                monitor.check(x)
+            monitor.record_curvature(bool(found[4] < ZERO))
+            if monitor.status or found[0] < 0.0:
+                if not monitor.status and endless(problem, -p):
+                    monitor.stop("unbounded", ENDLESS)
                 return
             if found[1] <= aim:
                 problem.gradient(x, g)

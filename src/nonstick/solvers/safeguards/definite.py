@@ -41,9 +41,14 @@ ZERO = -rounding.VANISHED
 
 
 @once_for_an_operator
+def vanished_pivots(A: Operator) -> int:
+    """How many pivots of a sparse factor of A vanish or are negative; 0 proves that A is positive definite."""
+    return CholeskyFactor(A, 0.0, least=rounding.SUM).replaced
+
+
 def factors_badly(A: Operator) -> bool:
-    """True if a pivot of a sparse factor of A vanishes or is negative; False proves that A is positive definite."""
-    return CholeskyFactor(A, 0.0, least=rounding.SUM).replaced > 0
+    """True if a pivot of a sparse factor of A vanishes or is negative."""
+    return vanished_pivots(A) > 0
 
 
 @once_for_an_operator
@@ -54,7 +59,7 @@ def indefinite(A: Operator, iterations: int) -> bool:
     """
     if not (A.n and A.symmetric and A.has_entries) or A.bodies is not None:
         return False
-    if factors_badly.known(A) is False:
+    if vanished_pivots.known(A) == 0:
         return False
     # of a product, in rows of a five-point stencil
     work = A.n if A.stencil is not None else max(A.n, A.matrix().nnz // 5)
