@@ -4,6 +4,8 @@ JOBS ?= 2
 FUZZ ?= 10000
 KILLS ?= 100
 RANKS ?= 1 2 3 4
+# What the oldest packages are tried with: where they differ most from the newest. OLDEST=tests is the whole fast part.
+OLDEST ?= tests/test_api.py tests/test_forms.py tests/test_validate.py tests/bodies tests/cli tests/core tests/discretise
 # The CPU build of PyTorch carries a local version tag that the default index does not serve, so this installs a wheel
 # that is at hand or fails at once; it never fetches the large CUDA build.
 TORCH ?= torch==2.13.0+cpu
@@ -21,7 +23,7 @@ help:
 	@echo "make test-clients exported files in OpenVDB, ParaView, USD and Blender, pages in Chromium; installs them (Debian, as root)"
 	@echo "make mpi          .venv-mpi: an environment for many ranks, with Debian's PETSc and mpi4py (Debian, as root)"
 	@echo "make kernels      compile the kernels of common runs for the wheel that is built next"
-	@echo "make test-oldest  some tests with the oldest packages that are allowed"
+	@echo "make test-oldest  fast tests with the oldest packages that are allowed (OLDEST=tests for all fast ones)"
 	@echo "make test-mpi     the tests of many ranks on 1, 2, 3 and 4 ranks"
 	@echo "make test-arrays  the solves on arrays of NumPy, PyTorch and JAX, none left out; installs PyTorch's CPU build (TORCH=...)"
 	@echo "make fuzz         10 000 examples of every fuzzer (FUZZ=n for another number); hours"
@@ -70,7 +72,7 @@ kernels: .venv/.ready-pictures
 	@$(BIN)/python tests/ship_kernels.py
 
 test-oldest: .venv-oldest/.ready
-	@PYTHONPATH=src .venv-oldest/bin/python -m pytest -p no:cacheprovider tests/test_api.py tests/cli/test_encodings.py
+	@.venv-oldest/bin/python -m pytest -p no:cacheprovider -n $(JOBS) -m "not slow and not browser" $(OLDEST) $(ARGS)
 
 test-mpi: .venv-mpi/.ready
 	@sh tests/mpi/run.sh .venv-mpi/bin/python $(RANKS)
@@ -147,7 +149,8 @@ WANTS-paper := --group paper
 # Debian's python3, mpi4py and PETSc belong together, and PETSc wants NumPy 1.x, so this environment stands beside .venv.
 .venv-oldest/.ready: pyproject.toml tests/oldest.py
 	@$(PYTHON) -m venv .venv-oldest
-	@.venv-oldest/bin/python -m pip install -qq --disable-pip-version-check $$($(PYTHON) tests/oldest.py) pytest hypothesis psutil
+	@.venv-oldest/bin/python -m pip install -qq --disable-pip-version-check $$($(PYTHON) tests/oldest.py) psutil
+	@.venv-oldest/bin/python -m pip install -qq --disable-pip-version-check --no-deps --editable .
 	@touch $@
 
 .venv-mpi/.ready: pyproject.toml tests/mpi/install.sh

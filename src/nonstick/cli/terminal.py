@@ -132,11 +132,13 @@ class Bar:
         self._task = self._progress.add_task(text, total=total)
 
     def __enter__(self) -> Self:
-        self._progress.start()
+        if self.live:
+            self._progress.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._progress.stop()
+        if self.live:  # rich before 14.2 ends also what it never showed, by an empty line
+            self._progress.stop()
 
     def tick(self, done: float | None = None, of: float | None = None, text: str | None = None) -> None:
         """Show another part as done; what is not given stays as it is."""

@@ -323,8 +323,8 @@ class MinimumMap:
 
     def gaps(self, x: Array) -> tuple[Array, Array]:
         """d(x - lower) and d(x - upper), ±∞ where there is no bound."""
-        down = self.xp.where(self._has_lower, self.d * (x - self._low), inf)
-        up = self.xp.where(self._has_upper, self.d * (x - self._high), -inf)
+        down = self.xp.where(self._has_lower, self.d * (x - self._low), -self.lower)
+        up = self.xp.where(self._has_upper, self.d * (x - self._high), -self.upper)
         return down, up
 
     def value(self, x: Array, g: Array) -> Array:
