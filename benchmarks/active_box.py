@@ -13,7 +13,7 @@ import time
 import numpy as np
 
 from nonstick import Scene, Simulation
-from nonstick.sim.run.resources import peak_bytes
+from nonstick.sim.run.findings import peak_bytes
 
 DX = 1 / 48
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from nonstick import Scene, Simulation
 from nonstick.sim.liquid.stats import STAGES
-from nonstick.sim.run.resources import peak_bytes
+from nonstick.sim.run.findings import peak_bytes
 
 
 def main(n: int = 64, frames: int = 100, scene: str = "sphere") -> float:

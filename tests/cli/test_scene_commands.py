@@ -95,7 +95,7 @@ def test_a_branch_on_the_command_line(run, tmp_path):
 
 
 def test_check_tells_by_its_exit_code_whether_a_run_would_work(run, monkeypatch):
-    from nonstick.sim.run import resources
+    from nonstick.sim.run import findings
 
     code, out, err = run("check", "circle", "-s", "domain.resolution=16")
     assert code == 0 and "no problems found" in out
@@ -103,7 +103,7 @@ def test_check_tells_by_its_exit_code_whether_a_run_would_work(run, monkeypatch)
     assert code == 2 and "liquid holds no cell" in err
     code, out, err = run("check", "sphere", "-s", "domain.resolution=3000")
     assert code == 2 and "of memory" in err and err.count("\n") == 1
-    monkeypatch.setattr(resources, "free_memory", lambda: 1e6)
+    monkeypatch.setattr(findings, "free_memory", lambda: 1e6)
     code, out, err = run("check", "heat", "-s", "domain.resolution=12")
     assert code == 2 and "of memory" in err
 

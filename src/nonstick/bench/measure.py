@@ -31,7 +31,7 @@ from ..errors import NonstickError
 from ..problem.box import BoxProblem
 from ..problem.monitor import Monitor
 from ..problem.solution import Solution
-from ..sim.run.resources import proc
+from ..sim.run.findings import proc
 from ..solvers.base import Method
 from .registry import Plan
 from .row import Row, checksum, version

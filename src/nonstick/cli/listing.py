@@ -91,7 +91,7 @@ def doctor(as_json: bool = typer.Option(False, "--json", help="Print JSON.")) ->
     if as_json:
         print(json.dumps(found, indent=1))
         return
-    from ..sim.run.resources import size
+    from ..sim.run.findings import size
 
     say(f"nonstick {found['nonstick']}, Python {found['python']}, {found['system']}")
     say("packages   " + ", ".join(f"{name} {number}" for name, number in found["packages"].items()))
@@ -112,7 +112,7 @@ def examine() -> dict[str, Any]:
     from .. import __version__
     from ..core.optional import EXTRAS, install
     from ..kernels._cache import cache_folder
-    from ..sim.run.resources import cores, free_memory
+    from ..sim.run.findings import cores, free_memory
 
     folder = Path(config.CACHE_DIR or cache_folder())
     files = [f.stat().st_size for f in folder.rglob("*") if f.is_file()] if folder.is_dir() else []

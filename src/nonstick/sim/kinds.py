@@ -18,9 +18,8 @@ import numpy as np
 from ..errors import NonstickError
 from ..files.rundir import RunDirectory
 from ..scenes.scene import Scene
-from .run.findings import Findings, check_units
+from .run.findings import Findings, Needs, check_units
 from .run.preview import Film, Frames
-from .run.resources import Needs
 
 Row = dict[str, Any]
 

@@ -14,7 +14,7 @@ from ..errors import NonstickError
 from ..files.atomic import safe_name
 from ..files.lock import Lock, held
 from ..scenes.scene import Scene
-from ..sim.run.resources import cores
+from ..sim.run.findings import cores
 from .plan import FILE, PlannedRun, SweepPlan
 from .table import TABLE, SweepTable
 from .workers import Order, cluster, error_of, is_made, make, processes

@@ -82,7 +82,7 @@ def test_walls_of_kind_edge_ask_for_a_method_that_takes_them(method, taken):
 def test_what_does_not_fit_is_said_with_numbers_before_the_run(monkeypatch, tmp_path):
     from nonstick.files.rundir import RunDirectory
     from nonstick.sim.liquid.requirements import needs
-    from nonstick.sim.run import resources
+    from nonstick.sim.run import findings
     from nonstick.sim.run.loop import run
 
     huge = Scene({"domain": {"size": [1.0, 1.0, 1.0], "resolution": 3000}, "liquid": [
@@ -94,8 +94,8 @@ def test_what_does_not_fit_is_said_with_numbers_before_the_run(monkeypatch, tmp_
     assert not (tmp_path / "huge").exists()
 
     scene = Scene({**BASE, "liquid": [POOL], "time": {"frames": 1}})
-    monkeypatch.setattr(resources, "free_memory", lambda: needs(scene).memory + 1.0)
-    monkeypatch.setattr(resources, "free_disk", lambda path: 1000.0)
+    monkeypatch.setattr(findings, "free_memory", lambda: needs(scene).memory + 1.0)
+    monkeypatch.setattr(findings, "free_disk", lambda path: 1000.0)
     told = []
     run(scene, tmp_path / "short", warn=told.append)
     assert "memory" in told[0] and "disk" in told[1] and "1 kB are free at" in told[1]
@@ -113,7 +113,7 @@ def test_estimates_of_large_grids_count_particles_without_making_them(monkeypatc
 
 
 def test_sizes_for_people():
-    from nonstick.sim.run.resources import size
+    from nonstick.sim.run.findings import size
 
     assert [size(n) for n in (3 * 2**20, 2.5 * 2**30, 40 * 2**30, 5.25 * 2**40)] == [
         "3 MB",

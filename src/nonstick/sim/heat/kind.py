@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ...core.columns import check_array
 from ...errors import NonstickError
 from ...files.rundir import RunDirectory, damaged
 from ...grid.masks import connected_parts
@@ -16,10 +17,8 @@ from ...scenes.heat import HeatModel
 from ...scenes.scene import Scene
 from ..kinds import Kind, Row
 from ..liquid.requirements import check_scalar
-from ..run.findings import Findings, reaches_beyond
+from ..run.findings import Findings, Needs, disk_shortage, memory_shortage, reaches_beyond, size
 from ..run.preview import Film, Frames
-from ..run.resources import Needs, disk_shortage, memory_shortage, size
-from ..run.states import check_array
 from .simulation import COLUMNS, Heat, HeatSimulation
 
 

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import numpy as np
 
+from ...core.columns import check_array
 from ...errors import NonstickError
 from ...files.rundir import RunDirectory, damaged
 from ...pictures.render.heat import HeatView, legend
 from ...pictures.render.movie import beside, label
 from ..run.preview import Film, Frames
-from ..run.states import check_array
 from .simulation import Heat
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ...core.columns import check_array
 from ...core.show import Shown
 from ...discretise.diffusion import DiffusionProblem, DiffusionSolution
 from ...errors import NonstickError
@@ -22,7 +23,6 @@ from ...grid.shapes import Figure, Shape
 from ...scenes.geometry import build
 from ...scenes.heat import HeatModel
 from ...scenes.scene import Scene
-from ..run.states import check_array
 
 COLUMNS = (
     "step", "frame", "time", "dt", "unknowns", "iterations", "outer_iterations", "pressure_seconds", "step_seconds",

@@ -12,8 +12,7 @@ from ...grid.masks import connected_parts
 from ...scenes.geometry import build
 from ...scenes.scene import Scene
 from ..run.exports import wanted
-from ..run.findings import Findings, reaches_beyond
-from ..run.resources import disk_shortage, memory_shortage, size
+from ..run.findings import Findings, disk_shortage, memory_shortage, reaches_beyond, size
 from .particles.seeding import first_velocity, region, seed
 from .requirements import (
     LONG_STEP,

@@ -16,9 +16,8 @@ from ...parallel.comm import world
 from ...pictures.render.charts import finish, new_figure
 from ...scenes.scene import Scene
 from ..kinds import Kind, Row, column, warm
-from ..run.findings import Findings
+from ..run.findings import Findings, Needs
 from ..run.preview import Film, Frames
-from ..run.resources import Needs
 from .requirements import given_speed, needs, require_pace
 from .stats import COLUMNS
 

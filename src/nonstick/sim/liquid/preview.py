@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core.columns import FRAME
+from ...core.columns import FRAME, check_array
 from ...core.palette import AIR
 from ...errors import NonstickError
 from ...files.formats.shot import Shot, between_samples
@@ -25,7 +25,6 @@ from ...scenes.camera import Camera, CameraKeys, rgb
 from ...scenes.scene import Scene
 from ...scenes.schema import Ramp
 from ..run.preview import Film, Frames
-from ..run.states import check_array
 from .solids.bodies import make
 from .solids.solid import joined, solids_of
 

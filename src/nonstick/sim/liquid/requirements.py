@@ -8,8 +8,8 @@ from ... import registry
 from ...errors import NonstickError
 from ...scenes.scene import Scene
 from ...scenes.schema import SceneModel
-from ..run import resources
-from ..run.resources import Needs
+from ..run import findings
+from ..run.findings import Needs
 
 #: cells that liquid may cross in a step: at 10 frames a second `circle` has a volume error of 0.01 % with time.cfl = 2,
 #: of 1.2 % with 3, of 20 % with 5 and of 38 % with 10
@@ -140,7 +140,7 @@ def viscous(scene: Scene) -> bool:
 
 def too_large(scene: Scene) -> str:
     """A sentence if even the grid of a scene does not fit into memory, with a resolution that fits; else ""."""
-    need, have = needs(scene).memory, resources.free_memory()
+    need, have = needs(scene).memory, findings.free_memory()
     if need <= have:
         return ""
     # half of the grid is water, with 8 or 4 particles per cell
@@ -149,7 +149,7 @@ def too_large(scene: Scene) -> str:
     fits = max(have - BYTES_BASE, 0.0) / each
     n = int(scene.model.domain.resolution * (fits / cells) ** (1 / scene.dimension))
     advice = f"domain.resolution={n} would fit" if n >= 4 else "free some memory"
-    shape, size = "×".join(map(str, scene.shape)), resources.size
+    shape, size = "×".join(map(str, scene.shape)), findings.size
     return f"{shape} cells need at least {size(need)} of memory, but only {size(have)} are free; {advice}"
 
 

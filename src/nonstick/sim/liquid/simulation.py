@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 
 from ...bodies.body import RigidBody
+from ...core.columns import check_array
 from ...core.show import Shown
 from ...errors import NonstickError
 from ...files.tables import ProbeTable
 from ...parallel.boxes import Boxes
 from ...scenes.scene import Scene
-from ..run.states import check_array
 from .particles.storage import Cloud
 from .particles.tracker import Particles
 from .partition import UNEVEN, ParticlePartition, cut, part_of

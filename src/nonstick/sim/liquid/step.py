@@ -25,7 +25,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ...core.columns import FIELDS, NUMBERS
+from ...core.columns import FIELDS, NUMBERS, check_array
 from ...discretise.stokes import StokesSolution
 from ...discretise.viscosity import ViscositySolution
 from ...errors import NonstickError
@@ -33,7 +33,6 @@ from ...grid.box import IndexBox
 from ...grid.faces import FaceField
 from ...grid.mac import Grid
 from ...scenes.scene import Scene
-from ..run.states import check_array
 from .accounts import Ledger
 from .active_box import active_box, cells_between
 from .flow.extrapolation import LiquidFaces, extend

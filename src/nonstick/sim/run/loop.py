@@ -20,8 +20,7 @@ from ...parallel.comm import Comm, world
 from ...scenes.scene import HARMLESS, Scene
 from ..kinds import AnySimulation, Kind, Row, kind_of
 from .exports import Exports, wanted
-from .findings import repairs
-from .resources import peak_bytes, shortages
+from .findings import peak_bytes, repairs, shortages
 
 #: called after every frame with its number and its rows
 Progress = Callable[[int, Sequence[Row]], None]

@@ -18,10 +18,10 @@ from typing import Any
 
 import numpy as np
 
+from ....core.columns import check_array
 from ....errors import NonstickError
 from ....grid.box import IndexBox
 from ....grid.faces import FaceField
-from ...run.states import check_array
 from ..partition import ParticlePartition
 from ..settings import STEP
 from ..tracking import StepFields

@@ -7,10 +7,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from ....core.columns import PARTICLES
+from ....core.columns import PARTICLES, check_array
 from ....errors import NonstickError
 from ....grid.mac import Grid
-from ...run.states import check_array
 from ._particles import BATCH, _bounds, _cell_of, _fastest, _sort_by_cell, _take_entries
 
 

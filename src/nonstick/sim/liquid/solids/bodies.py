@@ -12,11 +12,11 @@ from ....bodies.body import RigidBody
 from ....bodies.contact import Wall, box_walls
 from ....bodies.motion import Prescribed
 from ....bodies.world import World
+from ....core.columns import check_array, check_state
 from ....errors import NonstickError
 from ....grid.shapes import Complement
 from ....scenes.geometry import build
 from ....scenes.scene import Scene
-from ...run.states import check_array, check_state
 from ..settings import SOLIDS
 
 if TYPE_CHECKING:  # it loads the solvers, and pictures of bodies need none

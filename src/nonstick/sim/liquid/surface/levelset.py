@@ -12,12 +12,12 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from ....core.columns import check_state
 from ....grid.box import IndexBox
 from ....grid.faces import FaceField, between
 from ....grid.levelset import extend_into_solids
 from ....grid.shapes import Shape
 from ....scenes.scene import Scene
-from ...run.states import check_state
 from ..accounts import Ledger, shift_for, volume
 from ..flow.viscosity import Viscosity
 from ..particles.seeding import first_velocity, region
