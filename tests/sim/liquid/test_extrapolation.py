@@ -10,15 +10,8 @@ from nonstick.grid._extrapolate import _extrapolate
 from nonstick.grid._levelset import _normal
 from nonstick.grid.faces import FaceField
 from nonstick.kernels._interpolate import _sample
-from nonstick.sim.liquid.flow.extrapolation import (
-    SLIVER,
-    LiquidFaces,
-    _constrain,
-    _continue_into_solids,
-    _keep_closed,
-    _put_found,
-    extend,
-)
+from nonstick.sim.liquid.flow._into_solids import SLIVER, _constrain, _continue_into_solids, _keep_closed, _put_found
+from nonstick.sim.liquid.flow.extrapolation import LiquidFaces, extend
 from nonstick.sim.liquid.flow.pressure import least_pressure
 from nonstick.sim.liquid.settings import STEP
 from nonstick.sim.liquid.solids.on_grid import Solids

@@ -6,7 +6,7 @@ import pytest
 from nonstick.grid._extrapolate import _extrapolate
 from nonstick.grid.fractions import centre_distance
 from nonstick.grid.levelset import flat_distance, smooth
-from nonstick.sim.liquid.flow.extrapolation import _constrain, _keep_known, _put
+from nonstick.sim.liquid.flow._into_solids import _constrain, _keep_known, _put
 from nonstick.sim.liquid.particles._particles import _cell_of, _sort_by_cell
 from nonstick.sim.liquid.solids._solids import _open_space, _room
 from nonstick.sim.liquid.surface._surface import (
