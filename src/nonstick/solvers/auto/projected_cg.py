@@ -48,8 +48,6 @@ class ProjectedCGSettings:
     #: operations of a factorisation in the time of a product with one entry, and factorisations of a solve
     speed: float = 10.0
     factors: float = 6.0
-    #: the part of the steps made that must not exceed that cost either: predictions may be wrong
-    sunk: float = 0.5
     #: entries whose products take as long as the vectors of a step do for one unknown
     vectors: float = 10.0
 
@@ -194,8 +192,12 @@ class _Cheaper:
         self._work = A.matrix().nnz + SETTINGS.vectors * A.n
 
     def __call__(self, made: int, left: float) -> bool:
-        work = max(left, SETTINGS.sunk * made) * self._work
-        return work <= SETTINGS.any + SETTINGS.factor * self._A.n or work <= SETTINGS.any + self._set_up
+        """They may cost as much as the set-up; the more steps were made, the less, because predictions may be wrong."""
+
+        def within(cost: float) -> bool:
+            return left * self._work <= cost / (1.0 + made * self._work / cost)
+
+        return within(SETTINGS.any + SETTINGS.factor * self._A.n) or within(SETTINGS.any + self._set_up)
 
     @cached_property
     def _set_up(self) -> float:
