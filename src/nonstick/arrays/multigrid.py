@@ -196,6 +196,9 @@ def coarse_operator(A: Stencil, inner: Stencil, free: Array, carried: Array) -> 
     zero, sums = xp.zeros_like(free), inner.sums()
     excess = (A.diagonal - sums) * free
     excess = xp.where(excess > SETTINGS.rounding * A.diagonal, excess, zero)
+    # A cell without a say hands its surface on to its neighbours, as if it were eliminated.
+    diagonal = xp.where(A.diagonal > 0, A.diagonal, xp.ones_like(free))
+    excess = excess + carried * inner.neighbours((free - carried) * excess / diagonal)
     half = sums / len(layout.shape)
     filled = spread(layout, block_sums(layout, carried)) * (below.size / layout.size)
     further = xp.maximum(2 * filled - 1, zero) * excess
