@@ -106,6 +106,8 @@ class SolidSettings:
     thin: float = 2.0
     #: distances to the sides of thin walls are continued this far beyond the places of a side
     depth: float = 5.0
+    #: lines along each axis across a face at the end of a thin wall, which say how much of it is open
+    lines: int = 8
 
 
 @dataclass(frozen=True)

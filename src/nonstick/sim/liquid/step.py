@@ -298,7 +298,11 @@ class Liquid:
             u, seen, layer = fields.velocity.copy(), layers.seen(c), layers.list[c]
             extend(u, seen * mass, phi, layer, liquid_faces.seen_from(seen, layer.nodes), keep, far)
             fields.beside.append(u)
-        return extend(fields.velocity, mass, self.tracker.phi, self.solids, liquid_faces, keep, far)
+        fastest = extend(fields.velocity, mass, self.tracker.phi, self.solids, liquid_faces, keep, far)
+        if layers is not None:
+            for u in (fields.velocity, *fields.beside):
+                layers.take_walls_in(u, self.solids.velocity if self.solids.moving else None)
+        return fastest
 
     def _pressed(self, fields: StepFields) -> np.ndarray:
         """1 in cells whose liquid presses on its walls and does not leave them in this step.

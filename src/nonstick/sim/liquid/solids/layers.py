@@ -16,8 +16,9 @@ import numpy as np
 from ....grid.faces import FaceField, lower, upper
 from ....grid.fractions import centre_distance, close_edges, open_fractions
 from ....grid.mac import Grid, SubGrid
+from ..settings import SOLIDS
 from ._solids import _open_space, _room
-from .sides import THIN, TOUCH, Distance, SideColours, find_colours, is_thin, normals
+from .sides import SHORTEST, THIN, TOUCH, Distance, SideColours, find_colours, is_thin, normals
 from .solid import Solid
 
 if TYPE_CHECKING:
@@ -144,6 +145,8 @@ class Layers:
             self.around |= close.astype(np.int64) << c
             self._homes.append(_nearest(mine, close & ~mine))
         self.of_faces, self.closed = self._sort_faces(grid)
+        #: faces at the ends of walls, by axis: which, and their open shares
+        self._ends = [(axis, *self._open_ends(axis, closed)) for axis, closed in self.closed.each()]
 
     def _sort_faces(self, grid: Grid) -> tuple[FaceField, FaceField]:
         """Colour of faces, and those between cells on different sides of a wall."""
@@ -156,6 +159,39 @@ class Layers:
             apart[(slice(None),) * axis + (slice(1, -1),)] &= ~grid.lift(joined)
             closed.append(apart)
         return FaceField(which, grid.axes), FaceField(closed, grid.axes)
+
+    def _open_ends(self, axis: int, closed: np.ndarray) -> tuple[tuple[np.ndarray, ...], np.ndarray]:
+        """Give faces at the ends of walls, which no side has, the shares that lines from cell to cell pass.
+
+        Nodes do not show where between them a thin wall ends: a slot would be as wide as some number of whole faces.
+        The faces are those without colour beside a closed one, and closed ones beside these, if lines pass that no wall
+        cuts in the cells before and behind either: elsewhere the wall goes on, from one row of faces to the next.
+        """
+        layer, first = self.list[0], 3 - self.colours.lattice.ndim
+        wide = np.pad(self.centres, [(int(a == axis),) * 2 for a in range(3)], mode="edge")
+        free = (lower(wide, axis) == 0) & (upper(wide, axis) == 0)
+        others = [a for a in self.closed.axes if a != axis]
+        shares = np.full(closed.shape, np.nan)
+        for mask, reach in (free & _beside(closed, others), 0.5), (closed & _beside(free, others), 1.5):
+            at = np.nonzero(mask)
+            x = np.array(at, float)[first:] + 0.5
+            x[axis - first] -= 0.5
+            shares[at] = _passed(self._distance, x, axis - first, reach)
+        which = np.nonzero((shares > 0.0) | ((shares == 0.0) & ~closed))
+        layer.outside[axis][which] = layer.open[axis][which] = shares[which]
+        closed[which], self.of_faces[axis][which] = False, 0
+        return which, shares[which]
+
+    def take_walls_in(self, velocity: FaceField, walls: FaceField | None) -> None:
+        """Let the velocity of faces at the ends of walls be the mean over the face, in place: liquid and wall.
+
+        Particles would flow past the end of a wall as if it lay behind the middle of the next closed face. `walls` is
+        the velocity of the walls; None: at rest.
+        """
+        for axis, which, share in self._ends:
+            velocity[axis][which] *= share
+            if walls is not None:
+                velocity[axis][which] += (1.0 - share) * walls[axis][which]
 
     def cells(self, values: Sequence[np.ndarray]) -> np.ndarray:
         """The field over cells that has the values of each cell's own layer."""
@@ -249,6 +285,31 @@ class Layers:
         order[np.argsort(first)] = np.arange(1, found.size + 1)
         out[there] = order[numbered]
         return out, int(found.size)
+
+
+def _beside(mask: np.ndarray, axes: Sequence[int]) -> np.ndarray:
+    """Entries with a neighbour of the mask along one of the axes."""
+    out = np.zeros_like(mask)
+    for axis in axes:
+        lower(out, axis)[...] |= upper(mask, axis)
+        upper(out, axis)[...] |= lower(mask, axis)
+    return out
+
+
+def _passed(distance: Distance, x: np.ndarray, axis: int, reach: float) -> np.ndarray:
+    """The share of lines along an axis, so far before and behind faces with middles at x (d, n), that no wall cuts."""
+    places = (np.arange(SOLIDS.lines) + 0.5) / SOLIDS.lines - 0.5
+    across = np.meshgrid(*([-reach] if a == axis else places for a in range(len(x))), indexing="ij")
+    y = x[:, :, None] + np.stack([a.ravel() for a in across])[:, None]
+    y, went = y.reshape(len(x), -1), np.zeros(y[0].size)
+    cut = np.zeros(went.size, bool)
+    while (went < 2.0 * reach).any():  # a distance is a step that passes no wall
+        here = distance(y)
+        cut |= (here <= TOUCH) & (went < 2.0 * reach)
+        step = np.where(cut, 2.0 * reach, np.maximum(here, SHORTEST))
+        went += step
+        y[axis] += step
+    return 1.0 - cut.reshape(x.shape[1], SOLIDS.lines ** (len(x) - 1)).mean(axis=1)
 
 
 def _near(mask: np.ndarray) -> np.ndarray:
