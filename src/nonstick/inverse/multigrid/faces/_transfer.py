@@ -4,9 +4,6 @@ Restriction is the tensor product of stencil A = (1, 2, 1)/4 along a face's own 
 the others; prolongation P = 2ᵈ Rᵀ is (bi-, tri-)linear interpolation. Both read zero outside the unknowns and write
 only unknowns. The axis of extent one of a 2D grid is not halved (`halved[axis] = 0`).
 
-A zero outside is the velocity of a wall that holds the liquid. Where the edges on the way to it carry no stress, liquid
-slips: P is then divided by the sum of the other weights, so that it reproduces constants there (`_slip_shares`).
-
 Fine face f (padded index f + 1) of axis a lies on coarse face f/2 if f is even, between two if odd; across the
 other axes it lies a quarter cell from the coarse face's middle. Rows are combined first, over the first two axes
 and with unit stride, into a line of `scratch` (one for each thread); the last axis follows.
@@ -119,56 +116,6 @@ def _faces_prolong(fine, coarse, scratch, runs, coarse_shape, fine_shape, halved
                 fine[base + q] += three * line[q // 2 - first + 1] + quarter * line[q // 2 - first]
             for q in range(odd, end, 2):
                 fine[base + q] += three * line[q // 2 - first + 1] + quarter * line[q // 2 - first + 2]
-
-
-@parallel
-def _slip_shares(share, fine, coarse, k, a, strides, fine_shape, coarse_shape, halved):
-    """share = what a row of P is multiplied by at the unknowns `fine` of component a, 1 where all is well.
-
-    Weights of faces that are not unknowns (`coarse`) are left out if an edge on the way to them has no stress.
-    """
-    S0, S1 = coarse_shape[1] * coarse_shape[2], coarse_shape[2]
-    P = fine_shape[0] * fine_shape[1] * fine_shape[2]
-    for i in prange(1, fine_shape[0] - 1):
-        place, weight = np.zeros((3, 2), np.int64), np.zeros((3, 2))
-        slips = np.zeros((3, 2), np.bool_)
-        for t in range(i * strides[0], (i + 1) * strides[0]):
-            if not fine[t]:
-                continue
-            whole = True
-            for axis in range(3):
-                n = (t // strides[axis]) % fine_shape[axis] - 1
-                near = n // 2 if halved[axis] else n
-                other, w = near, 1.0
-                if halved[axis] and axis != a:
-                    other, w = near + (1 if n & 1 else -1), 0.75
-                elif halved[axis] and n & 1:
-                    other, w = near + 1, 0.5
-                place[axis, 0], place[axis, 1] = near + 1, other + 1
-                weight[axis, 0], weight[axis, 1] = w, 1.0 - w
-            for q in range(8):
-                c = place[0, q & 1] * S0 + place[1, (q >> 1) & 1] * S1 + place[2, q >> 2]
-                whole = whole and coarse[c]
-            if whole:
-                continue
-            for axis in range(3):
-                slips[axis, 0] = slips[axis, 1] = False
-                if axis != a and halved[axis]:
-                    edge, step = (4 - a - axis) * P + t, strides[axis]
-                    low = place[axis, 1] < place[axis, 0]  # the far face lies on the lower side
-                    slips[axis, 0] = k[edge + step if low else edge] == 0.0
-                    beyond = edge - step if low else edge + 2 * step
-                    slips[axis, 1] = k[edge if low else edge + step] == 0.0 or k[beyond] == 0.0
-            missing, found = 0.0, 0.0
-            for q in range(8):
-                p, r, s = q & 1, (q >> 1) & 1, q >> 2
-                w = weight[0, p] * weight[1, r] * weight[2, s]
-                if coarse[place[0, p] * S0 + place[1, r] * S1 + place[2, s]]:
-                    found += w
-                elif slips[0, p] or slips[1, r] or slips[2, s]:
-                    missing += w
-            if found > 0.0:
-                share[t] = 1.0 / (1.0 - missing)
 
 
 @parallel

@@ -23,7 +23,7 @@ from ....operators.base import Operator
 from ....operators.faces import FaceGrid, FaceSystem, cell_array, face_shift
 from ...base import Directions
 from ..hierarchy import MultigridInverse, Stepwise
-from ._transfer import _coarsen_faces, _coarsen_samples, _faces_prolong, _faces_restrict, _slip_shares, _wall_edges
+from ._transfer import _coarsen_faces, _coarsen_samples, _faces_prolong, _faces_restrict, _wall_edges
 
 AIR, FLUID, SOLID = 0, 1, 2
 
@@ -80,24 +80,9 @@ class FaceTransfer:
                     weights = (weights[:, None] * np.array(share)).ravel()
             self._count[a] = offsets.size
             self._rows[a, : offsets.size], self._shares[a, : offsets.size] = offsets, weights
-        #: fine unknowns beside walls along which liquid slips, and what their rows of P are multiplied by
-        self._slip, self._share = self._along_walls()
-
-    def _along_walls(self) -> tuple[np.ndarray, np.ndarray]:
-        fine, coarse = self.fine, self.coarse
-        if coarse.fluid is None:  # voxels do not know walls that slip
-            return np.zeros(0, np.int64), np.zeros(0, fine.dtype)
-        share = np.ones(3 * fine.P, fine.dtype)
-        was, now = fine.active().reshape(3, -1), coarse.active().reshape(3, -1)
-        for a in fine.grid.axes:
-            part = share[a * fine.P : (a + 1) * fine.P]
-            _slip_shares(part, was[a], now[a], fine.k, a, fine.strides, *self._shapes[::-1], self._halved)
-        slip = np.flatnonzero(share != 1.0)
-        return slip, share[slip]
 
     def restrict(self, fine: np.ndarray, coarse: np.ndarray) -> np.ndarray:
-        """coarse = R fine; fine is changed beside walls"""
-        fine[self._slip] *= self._share
+        """coarse = R fine"""
         stencil = self._rows, self._shares, self._count
         grids = self.coarse.runs, *self._shapes, self._halved
         _faces_restrict(coarse, fine, self._scratch, *grids, *stencil, self.coarse.P, self.fine.P)
@@ -105,11 +90,9 @@ class FaceTransfer:
 
     def prolong_add(self, coarse: np.ndarray, fine: np.ndarray) -> np.ndarray:
         """fine += P coarse, P = 2ᵈ Rᵀ"""
-        before = fine[self._slip]
         _faces_prolong(
             fine, coarse, self._scratch, self.fine.runs, *self._shapes, self._halved, self.coarse.P, self.fine.P
         )
-        fine[self._slip] = before + self._share * (fine[self._slip] - before)
         return fine
 
 
