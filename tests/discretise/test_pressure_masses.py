@@ -45,10 +45,16 @@ def sides(c, shape):
 def unknowns(phi_liquid, fraction, weights, **_):
     """The twin of `_cells_with_liquid`."""
     out = np.zeros(phi_liquid.shape, bool)
+
+    def behind(c):
+        return [n for axis, _, f, n in sides(c, out.shape) if weights[axis][f] > 0.0]
+
+    def to_air(c):
+        return any(n is not None and fraction[n] <= TRACE for n in behind(c))
+
     for c in np.ndindex(out.shape):
-        opened = [n for axis, _, f, n in sides(c, out.shape) if weights[axis][f] > 0.0]
-        to_air = any(n is not None and fraction[n] <= TRACE for n in opened)
-        out[c] = fraction[c] > TRACE and bool(opened) and (phi_liquid[c] < 0.0 or to_air)
+        air = to_air(c) or any(n is not None and phi_liquid[n] >= 0.0 and to_air(n) for n in behind(c))
+        out[c] = fraction[c] > TRACE and bool(behind(c)) and (phi_liquid[c] < 0.0 or air)
     return out
 
 

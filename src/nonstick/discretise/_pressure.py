@@ -148,12 +148,31 @@ def _pressure_update(out, p, phi, f, s, factor, least):
 # -- liquid whose mass on faces is given ------------------------------------------------------------------------
 
 
+@inline
+def _has_air_beside(fraction, fu, fv, fw, i, j, k):
+    """Whether a cell has an open face to a cell without liquid."""
+    nx, ny, nz = fraction.shape
+    air = i > 0 and fu[i, j, k] > 0.0 and fraction[i - 1, j, k] <= TRACE
+    air = air or (i + 1 < nx and fu[i + 1, j, k] > 0.0 and fraction[i + 1, j, k] <= TRACE)
+    air = air or (j > 0 and fv[i, j, k] > 0.0 and fraction[i, j - 1, k] <= TRACE)
+    air = air or (j + 1 < ny and fv[i, j + 1, k] > 0.0 and fraction[i, j + 1, k] <= TRACE)
+    air = air or (k > 0 and fw[i, j, k] > 0.0 and fraction[i, j, k - 1] <= TRACE)
+    return air or (k + 1 < nz and fw[i, j, k + 1] > 0.0 and fraction[i, j, k + 1] <= TRACE)
+
+
+@inline
+def _gives_air(fraction, phi, fu, fv, fw, i, j, k):
+    """Whether the air of a cell, with its centre in air, may leave it to a cell without liquid."""
+    return phi[i, j, k] >= 0.0 and _has_air_beside(fraction, fu, fv, fw, i, j, k)
+
+
 @parallel
 def _cells_with_liquid(out, fraction, phi, fu, fv, fw):
     """1 in cells whose liquid keeps its volume: those with an open face and more than a trace of liquid.
 
-    A cell that the surface cuts above its liquid may fill up through a face to the air. Without such a face it is
-    constrained only if its centre is liquid: otherwise liquid would stop short of a ceiling, by the air below it.
+    A cell whose centre is in air may fill up: its air leaves through an open face to a cell without liquid, or through
+    a cell beside it that has one, as under a wall that leans over the surface. A cell without such a way is constrained
+    only if its centre is liquid: otherwise liquid would stop short of a ceiling, by the air below it.
     """
     nx, ny, nz = out.shape
     for plane in prange(nx):
@@ -171,12 +190,13 @@ def _cells_with_liquid(out, fraction, phi, fu, fv, fw):
                 if phi[i, j, k] < 0.0:
                     out[i, j, k] = 1
                     continue
-                air = a and i > 0 and fraction[i - 1, j, k] <= TRACE
-                air = air or (b and i + 1 < nx and fraction[i + 1, j, k] <= TRACE)
-                air = air or (c and j > 0 and fraction[i, j - 1, k] <= TRACE)
-                air = air or (d and j + 1 < ny and fraction[i, j + 1, k] <= TRACE)
-                air = air or (e and k > 0 and fraction[i, j, k - 1] <= TRACE)
-                air = air or (f and k + 1 < nz and fraction[i, j, k + 1] <= TRACE)
+                air = _has_air_beside(fraction, fu, fv, fw, i, j, k)
+                air = air or (a and i > 0 and _gives_air(fraction, phi, fu, fv, fw, i - 1, j, k))
+                air = air or (b and i + 1 < nx and _gives_air(fraction, phi, fu, fv, fw, i + 1, j, k))
+                air = air or (c and j > 0 and _gives_air(fraction, phi, fu, fv, fw, i, j - 1, k))
+                air = air or (d and j + 1 < ny and _gives_air(fraction, phi, fu, fv, fw, i, j + 1, k))
+                air = air or (e and k > 0 and _gives_air(fraction, phi, fu, fv, fw, i, j, k - 1))
+                air = air or (f and k + 1 < nz and _gives_air(fraction, phi, fu, fv, fw, i, j, k + 1))
                 out[i, j, k] = air
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..errors import NonstickError
-from ._levelset import _extend_into_solids
+from ._levelset import _continue_linearly, _extend_into_solids
 from .faces import lifted
 
 #: smallest fraction of a cell between a pressure sample and the surface (bounds the condition of the matrix)
@@ -47,6 +47,20 @@ def extend_into_solids(
     far = none if solid_distance is None else lifted(np.abs(np.ascontiguousarray(solid_distance, np.float64)))
     _extend_into_solids(lifted(out), lifted(phi), walls, left, far)
     return out
+
+
+def continue_linearly(phi: np.ndarray, unknown: np.ndarray, centre: np.ndarray, anyway: bool = False) -> np.ndarray:
+    """φ in cells, on three axes, continued linearly into the `unknown` cells, two layers deep.
+
+    So a plane surface stays one. `centre` is the distance of cells to walls: a cell in a wall goes by the nearer side.
+    Cells that no line of two others tells about keep their φ, or with `anyway` take that of a neighbour.
+    """
+    grade = (~unknown).astype(np.int8)
+    for _layer in range(2):
+        out, known = np.empty(phi.shape), np.empty(phi.shape, np.int8)
+        _continue_linearly(out, known, phi, grade, centre, anyway)
+        phi, grade = out, known
+    return phi
 
 
 def flat_distance(dimension: int, size: int = 257, spacing: float = 0.0) -> np.ndarray:

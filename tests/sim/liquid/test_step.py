@@ -92,7 +92,8 @@ def test_a_wave_and_a_dam_do_not_gain_energy(name, cells, rise, above):
 def test_chambers_that_do_not_touch_move_as_if_alone():
     """A wave in one chamber, with and without a dam break in the next one; the steps are the same.
 
-    After 24 steps particles are 4e-4 cells apart: rounding and the tolerance of one solve for all chambers.
+    After 15 steps particles are 6e-9 cells apart, by rounding and the tolerance of one solve for all chambers. Later
+    such a difference may decide whether the volume of a chamber is near enough or its surface is shifted once more.
     """
 
     def wave(beside):
@@ -107,15 +108,15 @@ def test_chambers_that_do_not_touch_move_as_if_alone():
             "domain": {"size": [2.0, 1.0], "resolution": 48},
             "solid": [wall],
             "liquid": [pool],
-            "solver": {"rtol": 1e-10},
+            "solver": {"rtol": 1e-12},
         }
         scene["liquid"] += [dam] * beside
         simulation = Simulation(Scene(scene))
-        for _ in range(24):
+        for _ in range(15):
             simulation.step(1 / 120)
         x, cloud = simulation.liquid.tracker.x, simulation.liquid.tracker.cloud
         here = x[1] < 24
         return x[:, here][:, np.argsort(cloud.id[here])]
 
     alone, beside = wave(False), wave(True)
-    assert alone.shape == beside.shape and np.abs(alone - beside).max() < 1e-3
+    assert alone.shape == beside.shape and np.abs(alone - beside).max() < 1e-6

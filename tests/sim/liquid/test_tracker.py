@@ -48,7 +48,7 @@ def test_an_outflow_empties_either_before_the_frame_is_written(track):
 @pytest.mark.parametrize("track", ["particles", "grid"])
 def test_checkpoints_have_these_keys(track):
     simulation = Simulation(tank(liquid=[POOL], surface={"track": track}))
-    own = ["x", "vel", "aff", "mu", "id", "born", "dt", "sources"]
+    own = ["x", "vel", "aff", "mu", "id", "born", "dt", "sources", "surface"]
     own = own if track == "particles" else ["level", "velocity1", "velocity2"]
     assert list(simulation.state()) == [*own, "pressure", "active", "steps", "time", "lag", "ledger", "frame"]
 

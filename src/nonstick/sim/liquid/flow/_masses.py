@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from ....discretise._pressure import LIGHTEST
 from ....grid._levelset import _normal
 from ....kernels import inline, parallel, prange
 from ....kernels._interpolate import _sample, _velocity
@@ -10,30 +11,79 @@ from ..settings import STEP
 HEAVIEST, RESOLVED = STEP.heaviest, STEP.resolved
 
 
+@inline
+def _load(pressure, fraction, liquid, hat, open_share, i, j, k, axis):
+    """How much a face carries and how much its shape weighs: the rise of the pressure across it, and its hat mass.
+
+    Both count by the open share, and are 0 where no cell beside the face has a pressure.
+    """
+    nx, ny, nz = liquid.shape
+    a, b, c = i - (axis == 0), j - (axis == 1), k - (axis == 2)
+    if a < 0 or b < 0 or c < 0 or i >= nx or j >= ny or k >= nz or open_share[i, j, k] <= 0.0:
+        return 0.0, 0.0
+    rise, held = 0.0, False
+    if liquid[a, b, c] != 0:
+        rise, held = -pressure[a, b, c] * fraction[a, b, c], True
+    if liquid[i, j, k] != 0:
+        rise, held = rise + pressure[i, j, k] * fraction[i, j, k], True
+    if not held:
+        return 0.0, 0.0
+    return open_share[i, j, k] * rise, open_share[i, j, k] * hat[i, j, k]
+
+
+@inline
+def _share_carried(pressure, fraction, liquid, hat, open_share, head, i, j, k, axis):
+    """The share of gravity that the pressure carries on a face, from 0 to 1, and what its shape weighs.
+
+    A face inside the liquid tells itself. At the surface the faces around count too, one that has no pressure beside it
+    by those in its plane: there a face may be so light that its rise of pressure is that of the last step, whatever
+    happens to the liquid.
+    """
+    nx, ny, nz = hat.shape
+    rise, weight = _load(pressure, fraction, liquid, hat, open_share, i, j, k, axis)
+    own = weight
+    if hat[i, j, k] < 1.0:
+        alone = weight <= 0.0
+        rise, weight = 0.0, 0.0
+        for a in range(max(i - 1, 0), min(i + 2, nx)):
+            for b in range(max(j - 1, 0), min(j + 2, ny)):
+                for c in range(max(k - 1, 0), min(k + 2, nz)):
+                    away = a - i if axis == 0 else (b - j if axis == 1 else c - k)
+                    if not (alone and away != 0):
+                        more, heavy = _load(pressure, fraction, liquid, hat, open_share, a, b, c, axis)
+                        rise += more
+                        weight += heavy
+    if weight <= 0.0:
+        return 0.0, own
+    return min(max(rise / (head * weight), 0.0), 1.0), own
+
+
 @parallel
-def _add_weight(u, push, pressure, fraction, hat, open_share, mass, head, axis):
+def _add_weight(u, push, pressure, fraction, liquid, hat, open_share, mass, head, axis):
     """Add gravity to the faces of one axis: liquid that is carried weighs what its volume weighs.
 
     `push` is what gravity gives to liquid that falls. The share of it that the last pressure carries acts on the
     liquid's volume (hat mass times open share), the rest on its mass. So liquid at rest is in balance, however its
-    particles lie, and liquid in flight falls with exactly `push`. `head` is rho dx times gravity along the axis: the
-    rise of the pressure over a cell at rest. `fraction` is that of liquid in cells.
+    particles lie, and liquid in flight falls with exactly `push`. A face without particles has the least mass that the
+    pressure acts on: its push, which may be large, tells the pressure the weight of the liquid there. `head` is rho dx
+    times gravity along the axis: the rise of the pressure over a cell at rest. `fraction` is that of liquid in cells,
+    `liquid` the mask of those with a pressure.
     """
     nx, ny, nz = u.shape
-    cx, cy, cz = pressure.shape
     for turn in prange(nx * ny):
         row = np.int64(turn)
         i, j = row // ny, row % ny
         for k in range(nz):
-            a, b, c = i - (axis == 0), j - (axis == 1), k - (axis == 2)
-            carried = 0.0
-            if a >= 0 and b >= 0 and c >= 0 and i < cx and j < cy and k < cz and mass[i, j, k] > 0.0:
-                rise = pressure[i, j, k] * fraction[i, j, k] - pressure[a, b, c] * fraction[a, b, c]
-                if rise != 0.0:
-                    h = hat[i, j, k]
-                    carried = min(max(rise / (head * max(h, 1e-3)), 0.0), 1.0)
-                    carried *= 1.0 - min(h * open_share[i, j, k] / mass[i, j, k], HEAVIEST)
-            u[i, j, k] += push * (1.0 - carried)
+            w = open_share[i, j, k]
+            if w <= 0.0:
+                u[i, j, k] += push
+                continue
+            carried, own = _share_carried(pressure, fraction, liquid, hat, open_share, head, i, j, k, axis)
+            heavy = max(mass[i, j, k], carried * own / HEAVIEST)
+            if own > 0.0:
+                heavy = max(heavy, LIGHTEST * w)
+                mass[i, j, k] = heavy
+            u[i, j, k] += push * (1.0 - carried * (1.0 - (own / heavy if own > 0.0 else 0.0)))
 
 
 @inline

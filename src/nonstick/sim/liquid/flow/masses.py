@@ -20,7 +20,7 @@ import numpy as np
 from ....discretise._moments import hat_fields
 from ....discretise._pressure import _cells_with_liquid
 from ....grid.faces import FaceField
-from ....grid.levelset import extend_into_solids
+from ....grid.levelset import continue_linearly
 from ..solids.on_grid import Solids
 from ._masses import _add_wall_folding, _add_weight, _folding
 
@@ -48,7 +48,7 @@ class Masses:
         """
         deep = solids.centre < -1.0
         if deep.any():
-            phi = extend_into_solids(np.where(deep, 1.0, phi), deep)
+            phi = continue_linearly(np.where(deep, 1.0, phi), deep, solids.centre, anyway=True)
         fraction, hat = hat_fields(solids.grid.drop(phi), solids.open)
         if inertia is None:
             inertia = hat * solids.open
@@ -86,11 +86,12 @@ def add_gravity(
     solids: Solids,
 ) -> None:  # fmt: skip
     """Let gravity act for `kick` seconds, in place; `pressure` is that of the last step."""
+    liquid = masses.filled(solids) if masses.held is None else masses.held
     for axis, u in velocity.each():
         if gravity[axis]:
             push, head = kick * gravity[axis], rho * solids.grid.dx * gravity[axis]
             own = masses.hat[axis], solids.open[axis], masses.inertia[axis]
-            _add_weight(u, push, pressure, masses.fraction, *own, head, axis)
+            _add_weight(u, push, pressure, masses.fraction, liquid, *own, head, axis)
 
 
 def folding(velocity: FaceField, phi: np.ndarray, solids: Any, dt: float) -> np.ndarray:

@@ -3,13 +3,16 @@ and its first velocity."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
+from scipy.ndimage import map_coordinates
 
 from ....bodies.expression import Expression
 from ....errors import NonstickError
+from ....grid.levelset import continue_linearly
 from ....grid.shapes import Shape, sample_meshes
 from ....parallel.comm import Comm
 from ....scenes.geometry import ShapeTable, build
@@ -287,3 +290,26 @@ def rotation(spin: float, turning: tuple[float, ...], about, axis: int, points) 
 def region(scene: Scene, table: ShapeTable, key: str) -> Shape:
     """The shape of a table of the scene, its meshes sampled for the scene's grid; messages name the key."""
     return sample_meshes(build(table, scene.folder, f"{scene.where}: {key}"), scene.dx)
+
+
+def first_surface(shapes: Sequence[Shape], solids: Any) -> np.ndarray:
+    """φ of the first liquid in cells, on three axes, continued into walls; NaN where the shapes do not tell.
+
+    Where a shape ends at a wall or in it, its liquid has no surface there: a distance to such a place does not count.
+    """
+    grid = solids.grid
+    phi = np.full(grid.shape, np.inf)
+    for shape in shapes:
+        phi = np.minimum(phi, shape.sample(grid.cells()) / grid.dx)
+    phi = np.clip(grid.lift(phi), -DEEP, DEEP)
+    axes = [a for a in grid.axes if phi.shape[a] > 1]
+    slope = np.zeros((3, *phi.shape))
+    for a in axes:
+        slope[a] = np.gradient(phi, axis=a)
+    steep = (slope**2).sum(axis=0)
+    foot = np.indices(phi.shape) + 0.5 - phi / np.maximum(steep, 0.25) * slope
+    wall = map_coordinates(solids.nodes, foot.reshape(3, -1), order=1, mode="nearest").reshape(phi.shape)
+    for a in axes:
+        wall = np.minimum(wall, np.minimum(foot[a], phi.shape[a] - foot[a]))
+    unknown = (solids.centre < 0.0) | ((np.abs(phi) < 1.0) & ((wall < MARGIN) | (steep < 0.25)))
+    return continue_linearly(np.where(unknown, np.nan, phi), unknown, solids.centre)

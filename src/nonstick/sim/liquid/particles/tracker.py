@@ -28,12 +28,12 @@ from ..settings import SEEDING
 from ..solids.chambers import Chambers
 from ..solids.on_grid import Solids
 from ..sources.sources import Source, Taps, free_share
-from ..surface._surface import OUTSIDE
+from ..surface._surface import FARTHEST
 from ..surface.particle_surface import ParticleSurface
 from ..tracking import Added, GridVelocity, StepFields
 from ._particles import _least_distances, _move, _part_pairs, _scatter_velocity
 from .deep import DeepLiquid, check_deep
-from .seeding import first_gradient, first_velocity, region, seed_slabs, varies
+from .seeding import first_gradient, first_surface, first_velocity, region, seed_slabs, varies
 from .spacing import displacement
 from .storage import Cloud, sums
 
@@ -62,6 +62,8 @@ class Particles:
         self.phi = np.full(self.grid.three, 1.5)
         #: True if φ belongs to the present particles
         self.surface_is_current = False
+        #: True if φ is that of the last step, moved with the liquid
+        self._moved = False
         pull = float(np.linalg.norm(self.gravity))
         up = -self.gravity / pull if pull > 0.0 else np.zeros(3)
         #: particles per cell, smoothed, of the last transfer to the grid
@@ -121,11 +123,13 @@ class Particles:
         self._sort()
         # the number of particles is that of the volume they fill; the level set is off by a few hundredths of a cell
         self.ledger.initial = self.cloud.born * self.worth
-        self._outline(None, False)
+        self.phis = [first_surface(self._shapes(), view) for view in self._layers_of_solids()]
+        self._moved, self.ledger.offsets = True, np.zeros(self.solids.chambers().count)
+        self._outline(None, None, False)
         # without a surface a shift of φ could only make bubbles
         air = self.partition.comm.any(bool(((self.phi >= 0.0) & (self.solids.space > 0.0)).any()))
         if self.scene.model.volume.correct and air:
-            self._outline(None, True)
+            self._outline(None, None, True)
         elif self.cloud.born:
             self.ledger.initial = self.ledger.due = self.ledger.measured
             self.worth = self.ledger.initial / self.cloud.born
@@ -222,6 +226,7 @@ class Particles:
             if cloud.affine:
                 cloud.aff[:] = self._matrices(gradient)
         self._sorted = self.surface_is_current = False
+        self._moved = self._moved and x is None
         if cloud.side is not None and x is not None:
             cloud.side[:] = -1
 
@@ -326,7 +331,8 @@ class Particles:
         old, new, cloud = old.three(), self.partition.held.three(), self.cloud
         cloud.x += np.subtract(old.low, new.low)[:, None].astype(float)
         cloud.grid, cloud.start = self.grid, np.zeros(new.size + 1, np.int64)
-        self.phi = np.minimum(old.moved(self.phi, new, np.inf), self._air(self.solids.chambers()))
+        phi, air = old.moved(self.phi, new, np.inf), self._air(self.solids.chambers())
+        self.phi = np.where(np.isinf(phi), air, phi)
         self.phis = [self.phi]
         if self.deep is not None:
             self.deep.follow(old, new)
@@ -336,30 +342,33 @@ class Particles:
 
     def _air(self, chambers: Chambers) -> np.ndarray:
         """φ far from all liquid, over the cells of the chambers."""
-        out, offsets = np.full(chambers.which.shape, OUTSIDE), self.ledger.offsets
+        out, offsets = np.full(chambers.which.shape, FARTHEST), self.ledger.offsets
         out += offsets[0] if len(offsets) == 1 else np.append(0.0, offsets)[chambers.which]
         return out
 
     def everywhere(self) -> np.ndarray:
         """φ over own cells, in the user's dimension."""
+        return self._over_domain(self.phi)
+
+    def _over_domain(self, phi: np.ndarray) -> np.ndarray:
         if self.partition.holds_all:
-            return self.partition.own(self.grid.drop(self.phi))
+            return self.partition.own(self.grid.drop(phi))
         out = self._air(self.solids.everywhere("chambers"))
-        out[self.partition.held.three().slices] = self.phi
+        out[self.partition.held.three().slices] = phi
         return self.grid.drop(out)
 
     # -- surface --------------------------------------------------------------------------------------
 
-    def find_surface(self, pressure: np.ndarray | None, sticky: np.ndarray) -> None:
+    def find_surface(self, pressure: np.ndarray | None, contact: np.ndarray | None, sticky: np.ndarray) -> None:
         """φ from the particles, shifted so that it encloses the volume of the ledger."""
         self._sort()
-        self._outline(pressure, self.scene.model.volume.correct)
+        self._outline(pressure, contact, self.scene.model.volume.correct)
         self.surface_is_current = True
 
-    def _outline(self, pressure: np.ndarray | None, correct: bool) -> None:
+    def _outline(self, pressure: np.ndarray | None, contact: np.ndarray | None, correct: bool) -> None:
         cloud, ledger, partition = self.cloud, self.ledger, self.partition
-        layers, weights = self._layers(), self._find_phi()
         starts, per_cell = partition.own_starts(cloud.start), float(self.per_cell)
+        layers, weights = self._layers(), self._find_phi(contact)
         least = 0.0
         if pressure is not None:
             least = least_pressure(pressure, self.scene, self.gravity, partition, self._last_dt)
@@ -382,14 +391,23 @@ class Particles:
         ledger.measure(measured)
         self._shift(offsets)
 
-    def _find_phi(self) -> list[np.ndarray]:
-        """φ in each layer, and from them φ; returns the weights of particles in each layer."""
-        layers, weights = self._layers(), []
-        self.phis = [self.phi, *(np.empty_like(self.phi) for _ in layers[1:])]
-        for phi, (solids, seen) in zip(self.phis, layers):
+    def _find_phi(self, contact: np.ndarray | None) -> list[np.ndarray]:
+        """φ without its shift in each layer, and from them φ; returns the weights of particles in each layer.
+
+        The surface has moved with the liquid, and the particles correct it (`ParticleSurface.outline`); `contact` is
+        the contact set of the last step.
+        """
+        layers, weights, moved = self._layers(), [], self.phis
+        known = self._moved and len(moved) == len(layers) and len(self.ledger.offsets) == self.solids.chambers().count
+        if known:
+            self._shift(-self.ledger.offsets)
+        self.phis = [np.empty_like(self.phi) for _ in layers]
+        for c, (solids, seen) in enumerate(layers):
             filled = seen.start if self.deep is None else self.deep.filled(seen.start)
-            weights.append(self._surface.outline(phi, seen, solids, filled))
+            before = moved[c] if known else None
+            weights.append(self._surface.outline(self.phis[c], seen, solids, filled, before, contact))
         self.phi = self._joined(self.phis)
+        self._moved = True
         return weights
 
     def _own(self, space: np.ndarray) -> list[np.ndarray]:
@@ -426,12 +444,15 @@ class Particles:
         return out.ravel()
 
     def _in_chambers(self, counts: np.ndarray, chambers: Chambers) -> np.ndarray:
-        """The share of the particles in each chamber; `counts` are those of cells."""
+        """The share of the particles in each chamber; `counts` are those of cells.
+
+        A particle in a cell that counts as solid is in no chamber for a step, and other chambers do not feel it.
+        """
         if chambers.count == 1:
             return np.ones(1)
-        found = np.bincount(chambers.which.ravel(), counts, minlength=chambers.count + 1)[1:]
+        found = np.bincount(chambers.which.ravel(), counts, minlength=chambers.count + 1)
         found = np.array(self.partition.comm.total(found), dtype=float)
-        return found / max(found.sum(), 1.0)
+        return found[1:] / max(found.sum(), 1.0)
 
     def viscosity(self) -> np.ndarray | float:
         """Viscosity of cells, or one number for all."""
@@ -530,6 +551,9 @@ class Particles:
         self.partition.migrate(cloud)
         if self.deep is not None:
             self.deep.move(cloud, step)
+        moves = zip(self.phis, [step.velocity, *step.beside], self._layers_of_solids())
+        self.phis = [self._surface.moved(phi, u, step.dt, view) for phi, u, view in moves]
+        self.phi = self._joined(self.phis)
         self.lag, self._last_dt = 0.5 * step.dt, step.dt
         self._sorted = self.surface_is_current = False
 
@@ -572,6 +596,8 @@ class Particles:
         own = {"sources": c.sources}
         columns = {"x": self.partition.position(c.x), "vel": c.vel, "aff": c.aff, "mu": c.mu}
         deep = {} if self.deep is None else self.deep.state()
+        sides = {f"surface{c}": phi for c, phi in enumerate(self.phis) if c}
+        own |= {"surface": self._over_domain(self.phis[0]), **sides}
         return {**columns, **ids, "dt": np.array(self._last_dt), **own, **deep}
 
     def check(self, state: Mapping[str, np.ndarray]) -> None:
@@ -591,10 +617,16 @@ class Particles:
         if self.deep is not None:
             self.deep.restore(state)
         self._last_dt, self._sorted, self.surface_is_current = float(state["dt"]), False, False
+        self._moved = "surface" in state  # an older checkpoint has the surface of its particles alone
+        if self._moved:
+            self.phi = self.grid.lift(self.partition.with_ghosts(state["surface"]))
+            self.phis = [self.phi, *(state[f"surface{c}"] for c in range(1, len(self._layers_of_solids())))]
+            self.phi = self._joined(self.phis)
 
     def restore_surface(self) -> None:
         """φ by the shift of the ledger: a new search could find another shift."""
         self._sort()
-        self._find_phi()
-        self._shift(self.ledger.offsets)
+        if not self._moved:
+            self._find_phi(None)
+            self._shift(self.ledger.offsets)
         self.surface_is_current = True

@@ -8,7 +8,7 @@ import numpy as np
 
 from ....grid._levelset import _eikonal
 from ....kernels import merged, parallel, prange, serial
-from ....kernels._interpolate import _sample, _velocity
+from ....kernels._interpolate import _sample, _stride, _velocity
 
 
 @merged
@@ -97,6 +97,28 @@ def _advect_level(out, phi, u, v, w, first, rate, near, released):
                         over = min(over, 1.0)
                         value = (1.0 - over) * max(value, -0.5) + 0.5 * over
                 out[i, j, k] = value
+
+
+@parallel
+def _move_level(out, phi, u, v, w, rate):
+    """φ moved with liquid that goes along straight lines for a step.
+
+    What comes to y has left x with y = x + rate · u(x); two turns of x = y - rate · u(x) find it to second order.
+    """
+    nx, ny, nz = phi.shape
+    fu, fv, fw = u.reshape(-1), v.reshape(-1), w.reshape(-1)
+    step = _stride(nx)
+    for turn in prange(nx):
+        i = np.int64(turn) * step % nx
+        for j in range(ny):
+            for k in range(nz):
+                a, b, c = i + 0.5, j + 0.5, k + 0.5
+                u0, u1, u2 = _velocity(fu, fv, fw, nx, ny, nz, a, b, c)
+                if u0 == 0.0 and u1 == 0.0 and u2 == 0.0:
+                    out[i, j, k] = phi[i, j, k]
+                    continue
+                u0, u1, u2 = _velocity(fu, fv, fw, nx, ny, nz, a - rate * u0, b - rate * u1, c - rate * u2)
+                out[i, j, k] = _cubic(phi, a - rate * u0 - 0.5, b - rate * u1 - 0.5, c - rate * u2 - 0.5)
 
 
 @parallel

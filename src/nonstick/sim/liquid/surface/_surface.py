@@ -20,7 +20,8 @@ from ....kernels._interpolate import _stride
 from ..settings import SURFACE
 
 RADIUS, SPRAY, WALL = SURFACE.radius, SURFACE.spray, SURFACE.wall
-FILLED, CROWDED, DEEP = SURFACE.filled, SURFACE.crowded, SURFACE.deep
+FILLED, CROWDED, DEEP, UNSURE = SURFACE.filled, SURFACE.crowded, SURFACE.deep, SURFACE.unsure
+FARTHEST = SURFACE.farthest
 #: φ deep in the liquid, and away from it
 INSIDE, OUTSIDE = -1.0, RADIUS
 
@@ -309,6 +310,89 @@ def _volume_planes(partial, phi, space, offset, start, per_cell):
         partial[i] = s
 
 
+@merged
+def _leaves_wall(contact, i, j, k):
+    """Whether liquid has left its wall in a cell or in one of the cells around it."""
+    nx, ny, nz = contact.shape
+    for a in range(max(i - 1, 0), min(i + 2, nx)):
+        for b in range(max(j - 1, 0), min(j + 2, ny)):
+            for c in range(max(k - 1, 0), min(k + 2, nz)):
+                if contact[a, b, c] != 0:
+                    return True
+    return False
+
+
+@parallel
+def _correct(phi, moved, centre, contact, unsure):
+    """φ of particles becomes that of the surface that has moved with the liquid, where the two agree.
+
+    The distance to a surface of particles is off by up to `unsure`, by chance of where they lie, and at a wall by three
+    times as much, because half of the places around are in it. Where the two differ by less, the surface that has moved
+    is right, where they differ by twice as much the particles are, and in between the difference fades. Only particles
+    tell how liquid leaves a wall: the surface that has moved does not count where it does (`contact` of the last step
+    is not 0). In the liquid at a wall particles do not tell how deep.
+    """
+    nx, ny, nz = phi.shape
+    step = _stride(nx)
+    for turn in prange(nx):
+        i = np.int64(turn) * step % nx
+        for j in range(ny):
+            for k in range(nz):
+                own = phi[i, j, k]
+                more, most, deep = moved[i, j, k] - own, unsure, False
+                side = j == 0 or j == ny - 1 or k == 0 or k == nz - 1 or (nx > 1 and (i == 0 or i == nx - 1))
+                if side or centre[i, j, k] < RADIUS:
+                    rests = not _leaves_wall(contact, i, j, k)
+                    most, deep = (3.0 * unsure if rests else 0.0), rests and own < 0.0
+                if deep and more < 0.0:
+                    phi[i, j, k] = own + more
+                elif INSIDE <= own < OUTSIDE and abs(more) < 2.0 * most:
+                    phi[i, j, k] = own + np.sign(more) * min(abs(more), 2.0 * most - abs(more))
+
+
+@parallel
+def _widen(phi, source, centre):
+    """φ by |∇φ| = 1 where |φ| is at least -INSIDE, from the cells that are nearer to the surface; `source` is a copy.
+
+    Signs stay, and centres in solids are neither changed nor used.
+    """
+    nx, ny, nz = phi.shape
+    step = _stride(nx)
+    for turn in prange(nx):
+        i = np.int64(turn) * step % nx
+        for j in range(ny):
+            for k in range(nz):
+                own = source[i, j, k]
+                if abs(own) < -INSIDE or centre[i, j, k] < 0.0:
+                    continue
+                sign = 1.0 if own > 0.0 else -1.0
+                a, b, c = _nearest_neighbours(source, centre, sign, i, j, k)
+                if min(a, b, c) < FARTHEST - 1.0:
+                    phi[i, j, k] = sign * min(max(_eikonal(a, b, c), -INSIDE), FARTHEST)
+                else:
+                    phi[i, j, k] = sign * FARTHEST
+
+
+@merged
+def _nearest_neighbours(source, centre, sign, i, j, k):
+    """The least of sign · φ of the two neighbours outside solids along each axis; 1000 if there is none."""
+    nx, ny, nz = source.shape
+    a, b, c = 1e3, 1e3, 1e3
+    if i > 0 and centre[i - 1, j, k] >= 0.0:
+        a = sign * source[i - 1, j, k]
+    if i + 1 < nx and centre[i + 1, j, k] >= 0.0:
+        a = min(a, sign * source[i + 1, j, k])
+    if j > 0 and centre[i, j - 1, k] >= 0.0:
+        b = sign * source[i, j - 1, k]
+    if j + 1 < ny and centre[i, j + 1, k] >= 0.0:
+        b = min(b, sign * source[i, j + 1, k])
+    if k > 0 and centre[i, j, k - 1] >= 0.0:
+        c = sign * source[i, j, k - 1]
+    if k + 1 < nz and centre[i, j, k + 1] >= 0.0:
+        c = min(c, sign * source[i, j, k + 1])
+    return a, b, c
+
+
 #: φ is replaced between these distances from the surface, in cells; farther away it is not needed
 NEAR, FAR = 0.5, -INSIDE
 
@@ -334,18 +418,6 @@ def _straighten(phi, source, centre):
                 if not NEAR < abs(own) < FAR or centre[i, j, k] < 0.0:
                     continue
                 sign = 1.0 if own > 0.0 else -1.0
-                a, b, c = 1e3, 1e3, 1e3
-                if i > 0 and centre[i - 1, j, k] >= 0.0:
-                    a = sign * source[i - 1, j, k]
-                if i + 1 < nx and centre[i + 1, j, k] >= 0.0:
-                    a = min(a, sign * source[i + 1, j, k])
-                if j > 0 and centre[i, j - 1, k] >= 0.0:
-                    b = sign * source[i, j - 1, k]
-                if j + 1 < ny and centre[i, j + 1, k] >= 0.0:
-                    b = min(b, sign * source[i, j + 1, k])
-                if k > 0 and centre[i, j, k - 1] >= 0.0:
-                    c = sign * source[i, j, k - 1]
-                if k + 1 < nz and centre[i, j, k + 1] >= 0.0:
-                    c = min(c, sign * source[i, j, k + 1])
+                a, b, c = _nearest_neighbours(source, centre, sign, i, j, k)
                 if min(a, b, c) < NEAR:
                     phi[i, j, k] = sign * min(max(_eikonal(a, b, c), NEAR), FAR)

@@ -7,11 +7,26 @@ from typing import Any
 
 import numpy as np
 
-from ....grid.levelset import flat_distance
+from ....grid.faces import FaceField
+from ....grid.levelset import continue_linearly, flat_distance
 from ..particles.storage import Cloud
 from ..solids.on_grid import Solids
 from ._gaps import _gap_planes
-from ._surface import RADIUS, _fill_holes, _straighten, _surface_band, _surface_particles, _weigh
+from ._levelset_moves import _move_level
+from ._surface import (
+    FARTHEST,
+    INSIDE,
+    OUTSIDE,
+    RADIUS,
+    UNSURE,
+    _correct,
+    _fill_holes,
+    _straighten,
+    _surface_band,
+    _surface_particles,
+    _weigh,
+    _widen,
+)
 
 
 class ParticleSurface:
@@ -30,11 +45,18 @@ class ParticleSurface:
         return RADIUS * flat_distance(dimension, spacing=self.per_cell ** (-1.0 / dimension) / RADIUS)
 
     def outline(
-        self, phi: np.ndarray, cloud: Cloud, solids: Any = None, filled: np.ndarray | None = None
+        self,
+        phi: np.ndarray,
+        cloud: Cloud,
+        solids: Any = None,
+        filled: np.ndarray | None = None,
+        moved: np.ndarray | None = None,
+        contact: np.ndarray | None = None,
     ) -> np.ndarray:
         """Write φ of the present particles among these solids, or all; returns the weight of each particle.
 
-        `filled` is the `start` of the cloud if cells without particles hold liquid too (`particles.deep`).
+        `filled` is the `start` of the cloud if cells without particles hold liquid too (`particles.deep`), `moved` the
+        surface that has moved with the liquid, and `contact` the contact set of the last step.
         """
         solids = self.solids if solids is None else solids
         kind = np.empty(phi.shape, np.int8)
@@ -49,9 +71,25 @@ class ParticleSurface:
         for _ in range(2):  # the second time from neighbours that are right already
             _straighten(phi, phi.copy(), solids.centre)
             solids.partition.fill_cells(phi)
+        if moved is not None:
+            _correct(phi, moved, solids.centre, np.zeros(phi.shape, np.int8) if contact is None else contact, UNSURE)
         _fill_holes(phi, phi.copy(), solids.centre, *solids.open)
         solids.partition.fill_cells(phi)
+        phi[phi >= OUTSIDE] = FARTHEST
+        phi[(phi <= INSIDE) & (solids.centre >= 0.0)] = -FARTHEST
+        for _ in range(3):  # what moves φ looks at so many cells
+            _widen(phi, phi.copy(), solids.centre)
+            solids.partition.fill_cells(phi)
         return weight
+
+    def moved(self, phi: np.ndarray, velocity: FaceField, dt: float, solids: Any) -> np.ndarray:
+        """φ moved with liquid that goes along straight lines for dt, and continued into walls."""
+        out, wall = np.empty_like(phi), solids.centre < 0.0
+        _move_level(out, phi, *velocity, dt / self.solids.grid.dx)
+        if wall.any():
+            out = continue_linearly(np.where(wall, phi, out), wall, solids.centre)
+        self.solids.partition.fill_cells(out)
+        return out
 
     def gaps(
         self, phi: np.ndarray, cloud: Cloud, weight: np.ndarray, space: np.ndarray, pressure: np.ndarray, least: float,
