@@ -39,6 +39,7 @@ WITHOUT_PICTURE = {
     "matrices",
     "meshes",
     "nonsymmetric",
+    "option",
     "quoted",
     "ranks",
     "ranks_simulation",
@@ -121,3 +122,8 @@ def test_a_larger_box_holds_the_same_liquid():
 def test_the_table_of_stokes_methods():
     script = importlib.import_module("stokes_table")
     assert script.main(sizes=(8,), kinds=("tank",))
+
+
+def test_the_loops_of_an_option_agree(capsys):
+    importlib.import_module("option").main(sizes=((30, 5),), turns=1)
+    assert "| 30 | 5 |" in capsys.readouterr().out

@@ -121,3 +121,9 @@ def test_grid_positions():
     for bad in ({"shape": (3,), "dx": 1.0}, {"shape": (3, 0), "dx": 1.0}, {"shape": (3, 3), "dx": -1.0}):
         with pytest.raises(NonstickError):
             Grid(**bad)
+
+
+@pytest.mark.parametrize("size", [1e-320, 1e308])
+def test_a_shape_without_a_size_has_no_probes(size):
+    box = Box(low=(-size, -size), high=(size, size))
+    assert (box - Box(low=(0.0, 0.0), high=(size, size))).probes(2).x.size == 0

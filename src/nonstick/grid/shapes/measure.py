@@ -58,10 +58,11 @@ LATTICE = {2: 48, 3: 24}
 def sample_surface(shape: Shape, d: int, pieces: Sequence[Shape] = ()) -> Probes:
     """Lattice points near the surface, moved onto it, and onto the edges where two of its `pieces` meet."""
     low, high = shape.bounds(d)
-    if not np.isfinite([low, high]).all():
-        return Probes.none(d)
-    side = high - low
+    with np.errstate(over="ignore", invalid="ignore"):
+        side = high - low
     h = float(side.max()) / LATTICE[d]
+    if not np.isfinite([low, high, side]).all() or h <= 0.0:  # without bounds, or too small to have places
+        return Probes.none(d)
     axes = [lo - h + h * np.arange(int(np.ceil(s / h)) + 3) for lo, s in zip(low, side)]
     x = np.stack([m.ravel() for m in np.meshgrid(*axes, indexing="ij")])
     x = x[:, np.abs(np.asarray(shape(*x))) < h]
