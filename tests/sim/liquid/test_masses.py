@@ -8,7 +8,7 @@ import pytest
 from nonstick import Scene, Simulation
 from nonstick.discretise._pressure import LIGHTEST
 from nonstick.grid.faces import FaceField
-from nonstick.sim.liquid.flow._masses import HEAVIEST, RESOLVED, _add_weight, _folding
+from nonstick.sim.liquid.flow._masses import HEAVIEST, RESOLVED, _add_weight, _folding, _loads
 from nonstick.sim.liquid.flow.masses import folding
 
 SHAPES = [(1, 7, 6), (5, 4, 6)]
@@ -35,7 +35,9 @@ def test_weight_matches_the_twin(axis):
     mass[rng.random(faces) < 0.2] = 0.0
     u = rng.normal(size=faces)
     found, heavy = u.copy(), mass.copy()
-    _add_weight(found, push, pressure, fraction, liquid, hat, opened, heavy, head, axis)
+    rises, weights = np.empty(faces), np.empty(faces)
+    _loads(rises, weights, pressure, fraction, liquid, hat, opened, axis)
+    _add_weight(found, push, rises, weights, hat, opened, heavy, head, axis)
 
     def load(f):
         """Rise of pressure and weight of the shape; None where no cell beside the face has a pressure."""

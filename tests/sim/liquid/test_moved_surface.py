@@ -17,14 +17,17 @@ def test_the_correction_matches_its_twin(three):
     phi[rng.random(three) < 0.1] = INSIDE
     moved = phi + rng.uniform(-1.4, 1.4, three)
     moved[rng.random(three) < 0.1] = np.nan
-    centre, contact = rng.uniform(-1.0, 4.0, three), (rng.random(three) < 0.02).astype(np.int8)
+    centre, pressure = rng.uniform(-1.0, 4.0, three), np.where(rng.random(three) < 0.05, 0.1, 0.3)
     found = phi.copy()
-    _correct(found, moved, centre, contact, unsure)
+    _correct(found, moved, centre, pressure, 0.2, unsure)
     kinds = set()
     for c in np.ndindex(three):
         inside = all(0 < k < n - 1 for k, n in zip(c, three) if n > 1)
         around = tuple(slice(max(k - 1, 0), k + 2) for k in c)
-        wall, leaves = not inside or centre[c] < RADIUS, contact[around].any()
+        wall, leaves = (
+            not inside or centre[c] < RADIUS,
+            ((moved[around] < 0.0) & (centre[around] >= 0.0) & (pressure[around] <= 0.2)).any(),
+        )
         most = unsure if not wall else 0.0 if leaves else 3.0 * unsure
         more, expected, kind = moved[c] - phi[c], phi[c], "particles"
         if wall and not leaves and phi[c] < 0.0 and more < 0.0:
@@ -66,8 +69,12 @@ def test_what_comes_to_a_place_has_left_another_one(three):
     if three[0] == 1:
         u = np.zeros((1, 1, 2))
     out, rate, flat = np.empty(three), 0.7, [a.ravel() for a in (u, v, w)]
-    _move_level(out, phi, u, v, w, rate)
+    _move_level(out, phi, u, v, w, rate, 1.5)
+    assert (np.abs(phi) >= 1.5).any()
     for c in np.ndindex(three):
+        if abs(phi[c]) >= 1.5:
+            assert out[c] == phi[c]
+            continue
         y = np.array(c) + 0.5
         x = y - rate * np.array(_velocity(*flat, *three, *y))
         x = y - rate * np.array(_velocity(*flat, *three, *x))
@@ -85,7 +92,7 @@ def test_a_wave_of_many_steps_is_where_its_liquid_is():
     points = np.array([np.linspace(0.0, n, 400, endpoint=False), np.full(400, height)])
     for _ in range(12):
         out = np.empty(phi.shape)
-        _move_level(out, phi, np.zeros((1, 1, 2)), v[None], w[None], 32 / 120)
+        _move_level(out, phi, np.zeros((1, 1, 2)), v[None], w[None], 32 / 120, np.inf)
         phi = np.clip(out, -FARTHEST, FARTHEST)
         a, b = points
         growth = 0.3 * 32 / 120 * np.exp(k * (b - height))

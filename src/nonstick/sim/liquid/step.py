@@ -149,7 +149,7 @@ class Liquid:
             walls_moved = self.solids.update(self.time + dt, dt)
             added = tracker.flow_in(self.sources, self.time, dt, self._last_pressure())
             if walls_moved or not tracker.surface_is_current:
-                tracker.find_surface(self._last_pressure(), self.projection.active, self.solids.sticky)
+                tracker.find_surface(self._last_pressure(), self.solids.sticky)
         with watch("transfer"):
             start = tracker.to_grid(dt)
             masses = Masses.of_layers(tracker.phis, self.solids, start.mass)
@@ -396,7 +396,7 @@ class Liquid:
         """Find the surface at the end of a frame; the next step starts from it."""
         self._follow()
         self.solids.update(self.time)
-        self.tracker.find_surface(self._last_pressure(), self.projection.active, self.solids.sticky)
+        self.tracker.find_surface(self._last_pressure(), self.solids.sticky)
 
     def frame_arrays(self, output) -> dict[str, np.ndarray]:
         """The content of a frame file; `output` is the table of this name in the scene."""

@@ -137,11 +137,10 @@ class Tracker(Protocol):
     def viscosity(self) -> np.ndarray | float:
         """Dynamic viscosity: a number, or an array over cells."""
 
-    def find_surface(self, pressure: np.ndarray | None, contact: np.ndarray | None, sticky: np.ndarray) -> None:
+    def find_surface(self, pressure: np.ndarray | None, sticky: np.ndarray) -> None:
         """Compute φ and keep its volume equal to that of the ledger.
 
-        `pressure` and the set `contact` of cells whose liquid has left its wall are those of the last step (None before
-        the first), `sticky` is 1 next to walls that do not let liquid
+        `pressure` is that of the last step (None before the first), `sticky` is 1 next to walls that do not let liquid
         separate.
         """
 

@@ -11,79 +11,81 @@ from ..settings import STEP
 HEAVIEST, RESOLVED = STEP.heaviest, STEP.resolved
 
 
-@inline
-def _load(pressure, fraction, liquid, hat, open_share, i, j, k, axis):
-    """How much a face carries and how much its shape weighs: the rise of the pressure across it, and its hat mass.
+@parallel
+def _loads(rise, weight, pressure, fraction, liquid, hat, open_share, axis):
+    """How much each face carries and how much its shape weighs: the rise of the pressure across it, and its hat mass.
 
     Both count by the open share, and are 0 where no cell beside the face has a pressure.
     """
-    nx, ny, nz = liquid.shape
-    a, b, c = i - (axis == 0), j - (axis == 1), k - (axis == 2)
-    if a < 0 or b < 0 or c < 0 or i >= nx or j >= ny or k >= nz or open_share[i, j, k] <= 0.0:
-        return 0.0, 0.0
-    rise, held = 0.0, False
-    if liquid[a, b, c] != 0:
-        rise, held = -pressure[a, b, c] * fraction[a, b, c], True
-    if liquid[i, j, k] != 0:
-        rise, held = rise + pressure[i, j, k] * fraction[i, j, k], True
-    if not held:
-        return 0.0, 0.0
-    return open_share[i, j, k] * rise, open_share[i, j, k] * hat[i, j, k]
+    nx, ny, nz = hat.shape
+    cx, cy, cz = liquid.shape
+    for turn in prange(nx * ny):
+        row = np.int64(turn)
+        i, j = row // ny, row % ny
+        for k in range(nz):
+            rise[i, j, k], weight[i, j, k] = 0.0, 0.0
+            a, b, c = i - (axis == 0), j - (axis == 1), k - (axis == 2)
+            w = open_share[i, j, k]
+            if a < 0 or b < 0 or c < 0 or i >= cx or j >= cy or k >= cz or w <= 0.0:
+                continue
+            below, above = liquid[a, b, c] != 0, liquid[i, j, k] != 0
+            if below or above:
+                low = pressure[a, b, c] * fraction[a, b, c] if below else 0.0
+                high = pressure[i, j, k] * fraction[i, j, k] if above else 0.0
+                rise[i, j, k], weight[i, j, k] = w * (high - low), w * hat[i, j, k]
 
 
 @inline
-def _share_carried(pressure, fraction, liquid, hat, open_share, head, i, j, k, axis):
-    """The share of gravity that the pressure carries on a face, from 0 to 1, and what its shape weighs.
+def _share_carried(rise, weight, hat, head, i, j, k, axis):
+    """The share of gravity that the pressure carries on a face, from 0 to 1, by `_loads`.
 
     A face inside the liquid tells itself. At the surface the faces around count too, one that has no pressure beside it
     by those in its plane: there a face may be so light that its rise of pressure is that of the last step, whatever
     happens to the liquid.
     """
     nx, ny, nz = hat.shape
-    rise, weight = _load(pressure, fraction, liquid, hat, open_share, i, j, k, axis)
-    own = weight
+    carried, heavy = rise[i, j, k], weight[i, j, k]
     if hat[i, j, k] < 1.0:
-        alone = weight <= 0.0
-        rise, weight = 0.0, 0.0
-        for a in range(max(i - 1, 0), min(i + 2, nx)):
-            for b in range(max(j - 1, 0), min(j + 2, ny)):
-                for c in range(max(k - 1, 0), min(k + 2, nz)):
-                    away = a - i if axis == 0 else (b - j if axis == 1 else c - k)
-                    if not (alone and away != 0):
-                        more, heavy = _load(pressure, fraction, liquid, hat, open_share, a, b, c, axis)
-                        rise += more
-                        weight += heavy
-    if weight <= 0.0:
-        return 0.0, own
-    return min(max(rise / (head * weight), 0.0), 1.0), own
+        alone = heavy <= 0.0
+        carried, heavy = 0.0, 0.0
+        for a in range(i if alone and axis == 0 else max(i - 1, 0), i + 1 if alone and axis == 0 else min(i + 2, nx)):
+            for b in range(
+                j if alone and axis == 1 else max(j - 1, 0), j + 1 if alone and axis == 1 else min(j + 2, ny)
+            ):
+                for c in range(
+                    k if alone and axis == 2 else max(k - 1, 0), k + 1 if alone and axis == 2 else min(k + 2, nz)
+                ):
+                    carried += rise[a, b, c]
+                    heavy += weight[a, b, c]
+    return min(max(carried / (head * heavy), 0.0), 1.0) if heavy > 0.0 else 0.0
 
 
 @parallel
-def _add_weight(u, push, pressure, fraction, liquid, hat, open_share, mass, head, axis):
+def _add_weight(u, push, rise, weight, hat, open_share, mass, head, axis):
     """Add gravity to the faces of one axis: liquid that is carried weighs what its volume weighs.
 
     `push` is what gravity gives to liquid that falls. The share of it that the last pressure carries acts on the
     liquid's volume (hat mass times open share), the rest on its mass. So liquid at rest is in balance, however its
-    particles lie, and liquid in flight falls with exactly `push`. A face without particles has the least mass that the
-    pressure acts on: its push, which may be large, tells the pressure the weight of the liquid there. `head` is rho dx
-    times gravity along the axis: the rise of the pressure over a cell at rest. `fraction` is that of liquid in cells,
-    `liquid` the mask of those with a pressure.
+    particles lie, and liquid in flight falls with exactly `push`. A face that carries liquid has at least a part of its
+    weight as mass, 1 / HEAVIEST, so that nothing is pushed harder than that if what carried it is gone. `rise` and
+    `weight` are those of `_loads`, `head` is rho dx times gravity along the axis: the rise of the pressure over a cell
+    at rest.
     """
     nx, ny, nz = u.shape
     for turn in prange(nx * ny):
         row = np.int64(turn)
         i, j = row // ny, row % ny
         for k in range(nz):
-            w = open_share[i, j, k]
-            if w <= 0.0:
+            w, own = open_share[i, j, k], weight[i, j, k]
+            if w <= 0.0 or (hat[i, j, k] <= 0.0 and mass[i, j, k] <= 0.0):
                 u[i, j, k] += push
                 continue
-            carried, own = _share_carried(pressure, fraction, liquid, hat, open_share, head, i, j, k, axis)
-            heavy = max(mass[i, j, k], carried * own / HEAVIEST)
+            carried = _share_carried(rise, weight, hat, head, i, j, k, axis)
             if own > 0.0:
-                heavy = max(heavy, LIGHTEST * w)
-                mass[i, j, k] = heavy
-            u[i, j, k] += push * (1.0 - carried * (1.0 - (own / heavy if own > 0.0 else 0.0)))
+                mass[i, j, k] = max(mass[i, j, k], carried * own / HEAVIEST, LIGHTEST * w)
+                u[i, j, k] += push * (1.0 - carried * (1.0 - own / mass[i, j, k]))
+            else:
+                u[i, j, k] += push * (1.0 - carried)
 
 
 @inline

@@ -22,7 +22,7 @@ from ....discretise._pressure import _cells_with_liquid
 from ....grid.faces import FaceField
 from ....grid.levelset import continue_linearly
 from ..solids.on_grid import Solids
-from ._masses import _add_wall_folding, _add_weight, _folding
+from ._masses import _add_wall_folding, _add_weight, _folding, _loads
 
 
 @dataclass
@@ -89,9 +89,11 @@ def add_gravity(
     liquid = masses.filled(solids) if masses.held is None else masses.held
     for axis, u in velocity.each():
         if gravity[axis]:
-            push, head = kick * gravity[axis], rho * solids.grid.dx * gravity[axis]
-            own = masses.hat[axis], solids.open[axis], masses.inertia[axis]
-            _add_weight(u, push, pressure, masses.fraction, liquid, *own, head, axis)
+            rise, weight = np.empty(u.shape), np.empty(u.shape)
+            faces = masses.hat[axis], solids.open[axis]
+            _loads(rise, weight, pressure, masses.fraction, liquid, *faces, axis)
+            head = rho * solids.grid.dx * gravity[axis]
+            _add_weight(u, kick * gravity[axis], rise, weight, *faces, masses.inertia[axis], head, axis)
 
 
 def folding(velocity: FaceField, phi: np.ndarray, solids: Any, dt: float) -> np.ndarray:

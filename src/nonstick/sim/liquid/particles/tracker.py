@@ -125,11 +125,11 @@ class Particles:
         self.ledger.initial = self.cloud.born * self.worth
         self.phis = [first_surface(self._shapes(), view) for view in self._layers_of_solids()]
         self._moved, self.ledger.offsets = True, np.zeros(self.solids.chambers().count)
-        self._outline(None, None, False)
+        self._outline(None, False)
         # without a surface a shift of φ could only make bubbles
         air = self.partition.comm.any(bool(((self.phi >= 0.0) & (self.solids.space > 0.0)).any()))
         if self.scene.model.volume.correct and air:
-            self._outline(None, None, True)
+            self._outline(None, True)
         elif self.cloud.born:
             self.ledger.initial = self.ledger.due = self.ledger.measured
             self.worth = self.ledger.initial / self.cloud.born
@@ -359,19 +359,19 @@ class Particles:
 
     # -- surface --------------------------------------------------------------------------------------
 
-    def find_surface(self, pressure: np.ndarray | None, contact: np.ndarray | None, sticky: np.ndarray) -> None:
+    def find_surface(self, pressure: np.ndarray | None, sticky: np.ndarray) -> None:
         """φ from the particles, shifted so that it encloses the volume of the ledger."""
         self._sort()
-        self._outline(pressure, contact, self.scene.model.volume.correct)
+        self._outline(pressure, self.scene.model.volume.correct)
         self.surface_is_current = True
 
-    def _outline(self, pressure: np.ndarray | None, contact: np.ndarray | None, correct: bool) -> None:
+    def _outline(self, pressure: np.ndarray | None, correct: bool) -> None:
         cloud, ledger, partition = self.cloud, self.ledger, self.partition
         starts, per_cell = partition.own_starts(cloud.start), float(self.per_cell)
-        layers, weights = self._layers(), self._find_phi(contact)
         least = 0.0
         if pressure is not None:
             least = least_pressure(pressure, self.scene, self.gravity, partition, self._last_dt)
+        layers, weights = self._layers(), self._find_phi(pressure, least)
         chambers = self.solids.chambers()
         counts = self._in_chambers(self._counts(starts), chambers)
         offsets, measured = np.zeros(chambers.count), 0.0
@@ -391,11 +391,11 @@ class Particles:
         ledger.measure(measured)
         self._shift(offsets)
 
-    def _find_phi(self, contact: np.ndarray | None) -> list[np.ndarray]:
+    def _find_phi(self, pressure: np.ndarray | None, least: float) -> list[np.ndarray]:
         """φ without its shift in each layer, and from them φ; returns the weights of particles in each layer.
 
-        The surface has moved with the liquid, and the particles correct it (`ParticleSurface.outline`); `contact` is
-        the contact set of the last step.
+        The surface has moved with the liquid, and the particles correct it (`ParticleSurface.outline`); liquid
+        presses where the `pressure` of the last step was above `least`.
         """
         layers, weights, moved = self._layers(), [], self.phis
         known = self._moved and len(moved) == len(layers) and len(self.ledger.offsets) == self.solids.chambers().count
@@ -405,7 +405,7 @@ class Particles:
         for c, (solids, seen) in enumerate(layers):
             filled = seen.start if self.deep is None else self.deep.filled(seen.start)
             before = moved[c] if known else None
-            weights.append(self._surface.outline(self.phis[c], seen, solids, filled, before, contact))
+            weights.append(self._surface.outline(self.phis[c], seen, solids, filled, before, pressure, least))
         self.phi = self._joined(self.phis)
         self._moved = True
         return weights
@@ -552,7 +552,7 @@ class Particles:
         if self.deep is not None:
             self.deep.move(cloud, step)
         moves = zip(self.phis, [step.velocity, *step.beside], self._layers_of_solids())
-        self.phis = [self._surface.moved(phi, u, step.dt, view) for phi, u, view in moves]
+        self.phis = [self._surface.moved(phi, u, step.dt, step.way, view) for phi, u, view in moves]
         self.phi = self._joined(self.phis)
         self.lag, self._last_dt = 0.5 * step.dt, step.dt
         self._sorted = self.surface_is_current = False
@@ -627,6 +627,6 @@ class Particles:
         """φ by the shift of the ledger: a new search could find another shift."""
         self._sort()
         if not self._moved:
-            self._find_phi(None)
+            self._find_phi(None, 0.0)
             self._shift(self.ledger.offsets)
         self.surface_is_current = True

@@ -100,10 +100,11 @@ def _advect_level(out, phi, u, v, w, first, rate, near, released):
 
 
 @parallel
-def _move_level(out, phi, u, v, w, rate):
+def _move_level(out, phi, u, v, w, rate, far):
     """φ moved with liquid that goes along straight lines for a step.
 
     What comes to y has left x with y = x + rate · u(x); two turns of x = y - rate · u(x) find it to second order.
+    Where |φ| is at least `far`, no surface comes near in a step, and φ stays.
     """
     nx, ny, nz = phi.shape
     fu, fv, fw = u.reshape(-1), v.reshape(-1), w.reshape(-1)
@@ -112,11 +113,14 @@ def _move_level(out, phi, u, v, w, rate):
         i = np.int64(turn) * step % nx
         for j in range(ny):
             for k in range(nz):
-                a, b, c = i + 0.5, j + 0.5, k + 0.5
-                u0, u1, u2 = _velocity(fu, fv, fw, nx, ny, nz, a, b, c)
-                if u0 == 0.0 and u1 == 0.0 and u2 == 0.0:
-                    out[i, j, k] = phi[i, j, k]
+                out[i, j, k] = phi[i, j, k]
+                if abs(phi[i, j, k]) >= far:
                     continue
+                u0 = 0.5 * (u[i, j, k] + u[i + 1, j, k]) if nx > 1 else 0.0
+                u1, u2 = 0.5 * (v[i, j, k] + v[i, j + 1, k]), 0.5 * (w[i, j, k] + w[i, j, k + 1])
+                if u0 == 0.0 and u1 == 0.0 and u2 == 0.0:
+                    continue
+                a, b, c = i + 0.5, j + 0.5, k + 0.5
                 u0, u1, u2 = _velocity(fu, fv, fw, nx, ny, nz, a - rate * u0, b - rate * u1, c - rate * u2)
                 out[i, j, k] = _cubic(phi, a - rate * u0 - 0.5, b - rate * u1 - 0.5, c - rate * u2 - 0.5)
 

@@ -311,26 +311,26 @@ def _volume_planes(partial, phi, space, offset, start, per_cell):
 
 
 @merged
-def _leaves_wall(contact, i, j, k):
-    """Whether liquid has left its wall in a cell or in one of the cells around it."""
-    nx, ny, nz = contact.shape
+def _leaves_wall(moved, centre, pressure, least, i, j, k):
+    """Whether a cell or one of those around it, with its centre before the wall, has liquid without a pressure."""
+    nx, ny, nz = pressure.shape
     for a in range(max(i - 1, 0), min(i + 2, nx)):
         for b in range(max(j - 1, 0), min(j + 2, ny)):
             for c in range(max(k - 1, 0), min(k + 2, nz)):
-                if contact[a, b, c] != 0:
+                if moved[a, b, c] < 0.0 and centre[a, b, c] >= 0.0 and pressure[a, b, c] <= least:
                     return True
     return False
 
 
 @parallel
-def _correct(phi, moved, centre, contact, unsure):
+def _correct(phi, moved, centre, pressure, least, unsure):
     """φ of particles becomes that of the surface that has moved with the liquid, where the two agree.
 
     The distance to a surface of particles is off by up to `unsure`, by chance of where they lie, and at a wall by three
     times as much, because half of the places around are in it. Where the two differ by less, the surface that has moved
     is right, where they differ by twice as much the particles are, and in between the difference fades. Only particles
-    tell how liquid leaves a wall: the surface that has moved does not count where it does (`contact` of the last step
-    is not 0). In the liquid at a wall particles do not tell how deep.
+    tell how liquid leaves a wall: the surface that has moved does not count where the `pressure` of the last step was
+    not above `least` (there is none before the first). In the liquid at a wall particles do not tell how deep.
     """
     nx, ny, nz = phi.shape
     step = _stride(nx)
@@ -342,7 +342,7 @@ def _correct(phi, moved, centre, contact, unsure):
                 more, most, deep = moved[i, j, k] - own, unsure, False
                 side = j == 0 or j == ny - 1 or k == 0 or k == nz - 1 or (nx > 1 and (i == 0 or i == nx - 1))
                 if side or centre[i, j, k] < RADIUS:
-                    rests = not _leaves_wall(contact, i, j, k)
+                    rests = pressure.size == 0 or not _leaves_wall(moved, centre, pressure, least, i, j, k)
                     most, deep = (3.0 * unsure if rests else 0.0), rests and own < 0.0
                 if deep and more < 0.0:
                     phi[i, j, k] = own + more
@@ -365,12 +365,18 @@ def _widen(phi, source, centre):
                 own = source[i, j, k]
                 if abs(own) < -INSIDE or centre[i, j, k] < 0.0:
                     continue
-                sign = 1.0 if own > 0.0 else -1.0
-                a, b, c = _nearest_neighbours(source, centre, sign, i, j, k)
-                if min(a, b, c) < FARTHEST - 1.0:
-                    phi[i, j, k] = sign * min(max(_eikonal(a, b, c), -INSIDE), FARTHEST)
-                else:
-                    phi[i, j, k] = sign * FARTHEST
+                sign, nearest = (1.0 if own > 0.0 else -1.0), FARTHEST
+                for n in range(max(i - 1, 0), min(i + 2, nx)):
+                    nearest = min(nearest, sign * source[n, j, k])
+                for n in range(max(j - 1, 0), min(j + 2, ny)):
+                    nearest = min(nearest, sign * source[i, n, k])
+                for n in range(max(k - 1, 0), min(k + 2, nz)):
+                    nearest = min(nearest, sign * source[i, j, n])
+                phi[i, j, k] = sign * FARTHEST
+                if nearest < FARTHEST - 1.0:
+                    a, b, c = _nearest_neighbours(source, centre, sign, i, j, k)
+                    if min(a, b, c) < FARTHEST - 1.0:
+                        phi[i, j, k] = sign * min(max(_eikonal(a, b, c), -INSIDE), FARTHEST)
 
 
 @merged

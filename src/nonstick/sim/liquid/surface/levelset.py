@@ -73,7 +73,7 @@ class LevelSet:
         self.level = np.clip(self.level, -BAND, BAND)
         self.level = _distance(self.level, np.zeros(self.grid.three, np.int8))
         self.ledger.initial = volume(self.level, self.solids.space)
-        self.find_surface(None, None, self.solids.sticky)
+        self.find_surface(None, self.solids.sticky)
 
     def _sample(self, shape: Shape) -> np.ndarray:
         """Distance to a shape at cell centres, in cells."""
@@ -119,7 +119,7 @@ class LevelSet:
 
     # -- one step -------------------------------------------------------------------------------------
 
-    def find_surface(self, pressure: np.ndarray | None, contact: np.ndarray | None, sticky: np.ndarray) -> None:
+    def find_surface(self, pressure: np.ndarray | None, sticky: np.ndarray) -> None:
         """Shift the level set to the volume of the ledger; φ extends it into solids."""
         ledger, solids = self.ledger, self.solids
         if self.scene.model.volume.correct:

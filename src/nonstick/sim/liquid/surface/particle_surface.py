@@ -51,12 +51,13 @@ class ParticleSurface:
         solids: Any = None,
         filled: np.ndarray | None = None,
         moved: np.ndarray | None = None,
-        contact: np.ndarray | None = None,
+        pressure: np.ndarray | None = None,
+        least: float = 0.0,
     ) -> np.ndarray:
         """Write φ of the present particles among these solids, or all; returns the weight of each particle.
 
         `filled` is the `start` of the cloud if cells without particles hold liquid too (`particles.deep`), `moved` the
-        surface that has moved with the liquid, and `contact` the contact set of the last step.
+        surface that has moved with the liquid, `pressure` that of the last step; liquid presses if it is above `least`.
         """
         solids = self.solids if solids is None else solids
         kind = np.empty(phi.shape, np.int8)
@@ -72,20 +73,25 @@ class ParticleSurface:
             _straighten(phi, phi.copy(), solids.centre)
             solids.partition.fill_cells(phi)
         if moved is not None:
-            _correct(phi, moved, solids.centre, np.zeros(phi.shape, np.int8) if contact is None else contact, UNSURE)
+            pressure = np.empty((0, 0, 0)) if pressure is None else pressure
+            _correct(phi, moved, solids.centre, pressure, least, UNSURE)
         _fill_holes(phi, phi.copy(), solids.centre, *solids.open)
         solids.partition.fill_cells(phi)
         phi[phi >= OUTSIDE] = FARTHEST
         phi[(phi <= INSIDE) & (solids.centre >= 0.0)] = -FARTHEST
-        for _ in range(3):  # what moves φ looks at so many cells
+        for _ in range(2):  # what moves φ looks at so many cells
             _widen(phi, phi.copy(), solids.centre)
             solids.partition.fill_cells(phi)
         return weight
 
-    def moved(self, phi: np.ndarray, velocity: FaceField, dt: float, solids: Any) -> np.ndarray:
-        """φ moved with liquid that goes along straight lines for dt, and continued into walls."""
+    def moved(self, phi: np.ndarray, velocity: FaceField, dt: float, way: float, solids: Any) -> np.ndarray:
+        """φ moved with liquid that goes along straight lines for dt, and continued into walls.
+
+        `way` is the longest one along an axis, in cells.
+        """
         out, wall = np.empty_like(phi), solids.centre < 0.0
-        _move_level(out, phi, *velocity, dt / self.solids.grid.dx)
+        known = 6.0 * UNSURE - INSIDE + np.sqrt(3.0) * way  # what is farther away does not count in `_correct`
+        _move_level(out, phi, *velocity, dt / self.solids.grid.dx, known)
         if wall.any():
             out = continue_linearly(np.where(wall, phi, out), wall, solids.centre)
         self.solids.partition.fill_cells(out)
