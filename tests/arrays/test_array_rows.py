@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from numba import get_num_threads
 from scipy.spatial import Delaunay
 from test_array_door import sparse
 
@@ -220,12 +221,12 @@ def test_auto_is_where_the_arrays_are(torch_here, monkeypatch):
     assert "arrays" in found.path and found.converged
 
 
-def test_one_hierarchy_for_many_right_hand_sides(monkeypatch):
+def test_one_hierarchy_a_thread_for_many_right_hand_sides(monkeypatch):
     made, plain = [], InRows.__init__
     monkeypatch.setattr(InRows, "__init__", lambda self, A: made.append(0) or plain(self, A))
     A, b = triangles(484, 3)
     many = nonstick.solve(A, np.stack([b, 2 * b, -b], axis=1), -0.2, method=ArrayActiveSet(rows=True))
-    assert many.converged.all() and len(made) == 1
+    assert many.converged.all() and 1 <= len(made) <= min(get_num_threads(), 3)
 
 
 def test_a_grid_as_rows():
