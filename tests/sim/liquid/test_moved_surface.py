@@ -17,20 +17,24 @@ def test_the_correction_matches_its_twin(three):
     phi[rng.random(three) < 0.1] = INSIDE
     moved = phi + rng.uniform(-1.4, 1.4, three)
     moved[rng.random(three) < 0.1] = np.nan
-    centre, pressure = rng.uniform(-1.0, 4.0, three), np.where(rng.random(three) < 0.05, 0.1, 0.3)
+    centre, pressure = (
+        rng.uniform(-1.0, 4.0, three),
+        np.where(rng.random(three) < 0.05, rng.uniform(0.1, 0.4, three), 0.5),
+    )
+    sticky = (rng.random(three) < 0.3).astype(np.int8)
     found = phi.copy()
-    _correct(found, moved, centre, pressure, 0.2, unsure)
+    _correct(found, moved, centre, sticky, pressure, 0.2, unsure)
     kinds = set()
     for c in np.ndindex(three):
         inside = all(0 < k < n - 1 for k, n in zip(c, three) if n > 1)
         around = tuple(slice(max(k - 1, 0), k + 2) for k in c)
-        wall, leaves = (
-            not inside or centre[c] < RADIUS,
-            ((moved[around] < 0.0) & (centre[around] >= 0.0) & (pressure[around] <= 0.2)).any(),
-        )
-        most = unsure if not wall else 0.0 if leaves else 3.0 * unsure
+        wall = not inside or centre[c] < RADIUS
+        liquid = (moved[around] < 0.0) & (centre[around] >= 0.0)
+        press = np.clip(pressure[around][liquid].min(initial=1.0) / 0.2 - 1.0, 0.0, 1.0)
+        press = 1.0 if sticky[c] else press
+        most = 3.0 * press * unsure if wall else unsure
         more, expected, kind = moved[c] - phi[c], phi[c], "particles"
-        if wall and not leaves and phi[c] < 0.0 and more < 0.0:
+        if wall and press == 1.0 and phi[c] < 0.0 and more < 0.0:
             expected, kind = moved[c], "deep"
         elif INSIDE <= phi[c] < OUTSIDE and abs(more) < most:
             expected, kind = moved[c], "moved"

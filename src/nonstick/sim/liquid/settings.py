@@ -20,7 +20,7 @@ class SurfaceSettings:
     #: how far φ of particles may be off, by where they lie
     unsure: float = 0.2
     #: the largest distance to which φ is continued
-    farthest: float = 3.0
+    farthest: float = 4.0
     #: a cell is well filled from this share of the particles it has room for, and crowded from that many times them
     filled: float = 0.5
     crowded: float = 1.5

@@ -29,7 +29,7 @@ from ..solids.chambers import Chambers
 from ..solids.on_grid import Solids
 from ..sources.sources import Source, Taps, free_share
 from ..surface._surface import FARTHEST
-from ..surface.particle_surface import ParticleSurface
+from ..surface.particle_surface import ParticleSurface, Pressing
 from ..tracking import Added, GridVelocity, StepFields
 from ._particles import _least_distances, _move, _part_pairs, _scatter_velocity
 from .deep import DeepLiquid, check_deep
@@ -125,11 +125,11 @@ class Particles:
         self.ledger.initial = self.cloud.born * self.worth
         self.phis = [first_surface(self._shapes(), view) for view in self._layers_of_solids()]
         self._moved, self.ledger.offsets = True, np.zeros(self.solids.chambers().count)
-        self._outline(None, False)
+        self._outline(None, self.solids.sticky, False)
         # without a surface a shift of φ could only make bubbles
         air = self.partition.comm.any(bool(((self.phi >= 0.0) & (self.solids.space > 0.0)).any()))
         if self.scene.model.volume.correct and air:
-            self._outline(None, True)
+            self._outline(None, self.solids.sticky, True)
         elif self.cloud.born:
             self.ledger.initial = self.ledger.due = self.ledger.measured
             self.worth = self.ledger.initial / self.cloud.born
@@ -362,16 +362,17 @@ class Particles:
     def find_surface(self, pressure: np.ndarray | None, sticky: np.ndarray) -> None:
         """φ from the particles, shifted so that it encloses the volume of the ledger."""
         self._sort()
-        self._outline(pressure, self.scene.model.volume.correct)
+        self._outline(pressure, sticky, self.scene.model.volume.correct)
         self.surface_is_current = True
 
-    def _outline(self, pressure: np.ndarray | None, correct: bool) -> None:
+    def _outline(self, pressure: np.ndarray | None, sticky: np.ndarray, correct: bool) -> None:
         cloud, ledger, partition = self.cloud, self.ledger, self.partition
         starts, per_cell = partition.own_starts(cloud.start), float(self.per_cell)
         least = 0.0
         if pressure is not None:
             least = least_pressure(pressure, self.scene, self.gravity, partition, self._last_dt)
-        layers, weights = self._layers(), self._find_phi(pressure, least)
+        pressing = None if pressure is None else Pressing(np.asarray(sticky, np.int8), pressure, least)
+        layers, weights = self._layers(), self._find_phi(pressing)
         chambers = self.solids.chambers()
         counts = self._in_chambers(self._counts(starts), chambers)
         offsets, measured = np.zeros(chambers.count), 0.0
@@ -391,11 +392,11 @@ class Particles:
         ledger.measure(measured)
         self._shift(offsets)
 
-    def _find_phi(self, pressure: np.ndarray | None, least: float) -> list[np.ndarray]:
+    def _find_phi(self, pressing: Pressing | None) -> list[np.ndarray]:
         """φ without its shift in each layer, and from them φ; returns the weights of particles in each layer.
 
-        The surface has moved with the liquid, and the particles correct it (`ParticleSurface.outline`); liquid
-        presses where the `pressure` of the last step was above `least`.
+        The surface has moved with the liquid, and the particles correct it (`ParticleSurface.outline`);
+        `pressing` is that of the last step.
         """
         layers, weights, moved = self._layers(), [], self.phis
         known = self._moved and len(moved) == len(layers) and len(self.ledger.offsets) == self.solids.chambers().count
@@ -405,7 +406,7 @@ class Particles:
         for c, (solids, seen) in enumerate(layers):
             filled = seen.start if self.deep is None else self.deep.filled(seen.start)
             before = moved[c] if known else None
-            weights.append(self._surface.outline(self.phis[c], seen, solids, filled, before, pressure, least))
+            weights.append(self._surface.outline(self.phis[c], seen, solids, filled, before, pressing))
         self.phi = self._joined(self.phis)
         self._moved = True
         return weights
@@ -627,6 +628,6 @@ class Particles:
         """φ by the shift of the ledger: a new search could find another shift."""
         self._sort()
         if not self._moved:
-            self._find_phi(None, 0.0)
+            self._find_phi(None)
             self._shift(self.ledger.offsets)
         self.surface_is_current = True

@@ -311,26 +311,28 @@ def _volume_planes(partial, phi, space, offset, start, per_cell):
 
 
 @merged
-def _leaves_wall(moved, centre, pressure, least, i, j, k):
-    """Whether a cell or one of those around it, with its centre before the wall, has liquid without a pressure."""
+def _press(moved, centre, pressure, least, i, j, k):
+    """How far the liquid in a cell and those around it presses on walls, from 0 to 1: by the least of its pressures."""
     nx, ny, nz = pressure.shape
+    lowest = 2.0 * least
     for a in range(max(i - 1, 0), min(i + 2, nx)):
         for b in range(max(j - 1, 0), min(j + 2, ny)):
             for c in range(max(k - 1, 0), min(k + 2, nz)):
-                if moved[a, b, c] < 0.0 and centre[a, b, c] >= 0.0 and pressure[a, b, c] <= least:
-                    return True
-    return False
+                if moved[a, b, c] < 0.0 and centre[a, b, c] >= 0.0:
+                    lowest = min(lowest, pressure[a, b, c])
+    return max(lowest / least - 1.0, 0.0)
 
 
 @parallel
-def _correct(phi, moved, centre, pressure, least, unsure):
+def _correct(phi, moved, centre, sticky, pressure, least, unsure):
     """φ of particles becomes that of the surface that has moved with the liquid, where the two agree.
 
     The distance to a surface of particles is off by up to `unsure`, by chance of where they lie, and at a wall by three
     times as much, because half of the places around are in it. Where the two differ by less, the surface that has moved
     is right, where they differ by twice as much the particles are, and in between the difference fades. Only particles
-    tell how liquid leaves a wall: the surface that has moved does not count where the `pressure` of the last step was
-    not above `least` (there is none before the first). In the liquid at a wall particles do not tell how deep.
+    tell how liquid leaves a wall: at walls that are not `sticky` the surface that has moved does not count where the
+    `pressure` of the last step was not above `least`, and counts in full from twice that (there is none before the
+    first). In the liquid at a wall particles do not tell how deep.
     """
     nx, ny, nz = phi.shape
     step = _stride(nx)
@@ -342,8 +344,10 @@ def _correct(phi, moved, centre, pressure, least, unsure):
                 more, most, deep = moved[i, j, k] - own, unsure, False
                 side = j == 0 or j == ny - 1 or k == 0 or k == nz - 1 or (nx > 1 and (i == 0 or i == nx - 1))
                 if side or centre[i, j, k] < RADIUS:
-                    rests = pressure.size == 0 or not _leaves_wall(moved, centre, pressure, least, i, j, k)
-                    most, deep = (3.0 * unsure if rests else 0.0), rests and own < 0.0
+                    press = 1.0
+                    if pressure.size > 0 and sticky[i, j, k] == 0:
+                        press = _press(moved, centre, pressure, least, i, j, k)
+                    most, deep = press * 3.0 * unsure, press == 1.0 and own < 0.0
                 if deep and more < 0.0:
                     phi[i, j, k] = own + more
                 elif INSIDE <= own < OUTSIDE and abs(more) < 2.0 * most:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -29,6 +29,20 @@ from ._surface import (
 )
 
 
+class Pressing(NamedTuple):
+    """How liquid pressed on walls in the last step."""
+
+    #: 1 in cells next to walls that do not let liquid separate
+    sticky: np.ndarray
+    pressure: np.ndarray
+    #: liquid presses where the pressure is above this
+    least: float
+
+
+#: before the first step
+NOT_KNOWN = Pressing(np.empty((0, 0, 0), np.int8), np.empty((0, 0, 0)), 0.0)
+
+
 class ParticleSurface:
     """Finds the surface of sorted particles among solids.
 
@@ -51,13 +65,12 @@ class ParticleSurface:
         solids: Any = None,
         filled: np.ndarray | None = None,
         moved: np.ndarray | None = None,
-        pressure: np.ndarray | None = None,
-        least: float = 0.0,
+        pressing: Pressing | None = None,
     ) -> np.ndarray:
         """Write φ of the present particles among these solids, or all; returns the weight of each particle.
 
         `filled` is the `start` of the cloud if cells without particles hold liquid too (`particles.deep`), `moved` the
-        surface that has moved with the liquid, `pressure` that of the last step; liquid presses if it is above `least`.
+        surface that has moved with the liquid, and `pressing` how it pressed on walls in the last step.
         """
         solids = self.solids if solids is None else solids
         kind = np.empty(phi.shape, np.int8)
@@ -73,13 +86,13 @@ class ParticleSurface:
             _straighten(phi, phi.copy(), solids.centre)
             solids.partition.fill_cells(phi)
         if moved is not None:
-            pressure = np.empty((0, 0, 0)) if pressure is None else pressure
-            _correct(phi, moved, solids.centre, pressure, least, UNSURE)
+            walls = solids.centre, *(pressing or NOT_KNOWN)
+            _correct(phi, moved, *walls, UNSURE)
         _fill_holes(phi, phi.copy(), solids.centre, *solids.open)
         solids.partition.fill_cells(phi)
         phi[phi >= OUTSIDE] = FARTHEST
         phi[(phi <= INSIDE) & (solids.centre >= 0.0)] = -FARTHEST
-        for _ in range(2):  # what moves φ looks at so many cells
+        for _ in range(3):  # what moves φ looks at so many cells
             _widen(phi, phi.copy(), solids.centre)
             solids.partition.fill_cells(phi)
         return weight
