@@ -302,14 +302,17 @@ def first_surface(shapes: Sequence[Shape], solids: Any) -> np.ndarray:
     for shape in shapes:
         phi = np.minimum(phi, shape.sample(grid.cells()) / grid.dx)
     phi = np.clip(grid.lift(phi), -DEEP, DEEP)
-    axes = [a for a in grid.axes if phi.shape[a] > 1]
-    slope = np.zeros((3, *phi.shape))
-    for a in axes:
-        slope[a] = np.gradient(phi, axis=a)
+    at = np.stack(np.nonzero(np.abs(phi) < 1.0))
+    slope = np.zeros(at.shape)
+    for a in (a for a in grid.axes if phi.shape[a] > 1):
+        low, high = at.copy(), at.copy()
+        low[a], high[a] = np.maximum(at[a] - 1, 0), np.minimum(at[a] + 1, phi.shape[a] - 1)
+        slope[a] = (phi[tuple(high)] - phi[tuple(low)]) / (high[a] - low[a])
     steep = (slope**2).sum(axis=0)
-    foot = np.indices(phi.shape) + 0.5 - phi / np.maximum(steep, 0.25) * slope
-    wall = map_coordinates(solids.nodes, foot.reshape(3, -1), order=1, mode="nearest").reshape(phi.shape)
-    for a in axes:
+    foot = at + 0.5 - phi[tuple(at)] / np.maximum(steep, 0.25) * slope
+    wall = map_coordinates(solids.nodes, foot, order=1, mode="nearest")
+    for a in grid.axes:
         wall = np.minimum(wall, np.minimum(foot[a], phi.shape[a] - foot[a]))
-    unknown = (solids.centre < 0.0) | ((np.abs(phi) < 1.0) & ((wall < MARGIN) | (steep < 0.25)))
+    unknown = solids.centre < 0.0
+    unknown[tuple(at)] |= (wall < MARGIN) | (steep < 0.25)
     return continue_linearly(np.where(unknown, np.nan, phi), unknown, solids.centre)
