@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ....core.columns import check_array
 from ....errors import NonstickError
 from ....grid.box import IndexBox
 from ....grid.faces import FaceField
@@ -597,13 +598,19 @@ class Particles:
         own = {"sources": c.sources}
         columns = {"x": self.partition.position(c.x), "vel": c.vel, "aff": c.aff, "mu": c.mu}
         deep = {} if self.deep is None else self.deep.state()
-        sides = {f"surface{c}": phi for c, phi in enumerate(self.phis) if c}
-        own |= {"surface": self._over_domain(self.phis[0]), **sides}
+        own |= zip(self._surfaces(), [self._over_domain(self.phis[0]), *self.phis[1:]])
         return {**columns, **ids, "dt": np.array(self._last_dt), **own, **deep}
+
+    def _surfaces(self) -> list[str]:
+        """The names of φ in a checkpoint, one for each layer."""
+        return ["surface", *(f"surface{c}" for c in range(1, len(self._layers_of_solids())))]
 
     def check(self, state: Mapping[str, np.ndarray]) -> None:
         """Refuse a state that is not one of these particles."""
         self.cloud.check(state, self.solids.whole.three)
+        for name, shape in zip(self._surfaces(), [self.partition.own_box.shape, *[self.grid.three] * len(self.phis)]):
+            if name in state:
+                check_array(name, state, shape, float)
         check_deep(state, self.solids.whole.three)
 
     def restore(self, state: dict[str, np.ndarray]) -> None:
@@ -618,10 +625,12 @@ class Particles:
         if self.deep is not None:
             self.deep.restore(state)
         self._last_dt, self._sorted, self.surface_is_current = float(state["dt"]), False, False
-        self._moved = "surface" in state  # an older checkpoint has the surface of its particles alone
+        first, *sides = self._surfaces()
+        # a checkpoint of an older version, or beside other walls, has the surface of its particles alone
+        self._moved = first in state and all(side in state for side in sides)
         if self._moved:
-            self.phi = self.grid.lift(self.partition.with_ghosts(state["surface"]))
-            self.phis = [self.phi, *(state[f"surface{c}"] for c in range(1, len(self._layers_of_solids())))]
+            self.phi = self.grid.lift(self.partition.with_ghosts(state[first]))
+            self.phis = [self.phi, *(state[side] for side in sides)]
             self.phi = self._joined(self.phis)
 
     def restore_surface(self) -> None:
