@@ -96,9 +96,8 @@ PARTICLES = {
 FIELDS = {
     "pressure": Column("cells", "Pa", "pressure, from which the next step starts", float),
     "active": Column("cells", "1", "contact set, from which the next step starts", np.int8),
+    "surface": Column("cells", "cells", "distance to the surface of particles, which the next step moves", float),
 }
-#: the surface of a checkpoint; one of an older version has none
-SURFACE = {"surface": Column("cells", "cells", "distance to the surface, which the next step moves", float)}
 #: numbers of a checkpoint
 NUMBERS = {
     "steps": Column("scalar", "1", "steps so far", np.int64, low=0.0),
@@ -115,7 +114,7 @@ def kind_of(name: str) -> str | None:
     >>> [kind_of(name) for name in ("phi", "position", "vel", "mu", "time")]
     ['cells', 'rows', 'columns', 'rows', None]
     """
-    column = (FRAME | PARTICLES | FIELDS | SURFACE).get(name)
+    column = (FRAME | PARTICLES | FIELDS).get(name)
     if column is None or column.where in ("scalar", "bodies", "m", "m × 2"):
         return None
     if column.where == "particles":

@@ -608,9 +608,9 @@ class Particles:
     def check(self, state: Mapping[str, np.ndarray]) -> None:
         """Refuse a state that is not one of these particles."""
         self.cloud.check(state, self.solids.whole.three)
-        for name, shape in zip(self._surfaces(), [self.partition.own_box.shape, *[self.grid.three] * len(self.phis)]):
+        for name in self._surfaces()[1:]:
             if name in state:
-                check_array(name, state, shape, float)
+                check_array(name, state, self.grid.three, float)
         check_deep(state, self.solids.whole.three)
 
     def restore(self, state: dict[str, np.ndarray]) -> None:
