@@ -88,6 +88,7 @@ class ParticleSurface:
         if moved is not None:
             walls = solids.centre, *(pressing or NOT_KNOWN)
             _correct(phi, moved, *walls, UNSURE)
+            solids.partition.fill_cells(phi)
         _fill_holes(phi, phi.copy(), solids.centre, *solids.open)
         solids.partition.fill_cells(phi)
         phi[phi >= OUTSIDE] = FARTHEST
