@@ -113,7 +113,10 @@ def test_a_frame_is_that_of_one_process(comm, name, size, keys):
     np.testing.assert_array_equal(whole["id"][at], state["id"])
     np.testing.assert_allclose(state["x"], whole["x"][:, at], atol=1e-3)
     here = tuple(map(slice, on_ranks.partition.own_box.low, on_ranks.partition.own_box.high))
-    np.testing.assert_allclose(on_ranks.liquid.phi(), alone.liquid.phi()[here], atol=1e-3)
+    mine, true = on_ranks.liquid.phi(), alone.liquid.phi()[here]
+    near = np.minimum(np.abs(mine), np.abs(true)) < 0.9 * scene.dx  # farther away φ is only known to be large
+    np.testing.assert_allclose(mine[near], true[near], atol=1e-3)
+    assert np.array_equal(mine[~near] < 0.0, true[~near] < 0.0)
 
 
 def test_what_cannot_run_is_refused():
