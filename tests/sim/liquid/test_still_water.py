@@ -54,7 +54,7 @@ SCENES = {
 
 @pytest.mark.parametrize("name", SCENES)
 def test_the_fastest_particle_of_still_water(name):
-    """A frame of free fall is 327 mm/s. With the surface of particles alone these were 6 to 104 mm/s."""
+    """A frame of free fall is 327 mm/s. With the surface of particles alone tanks like these moved by 6 to 104 mm/s."""
     simulation, most = Simulation(Scene(SCENES[name])), 0.0
     for _ in range(15):
         simulation.next_frame()

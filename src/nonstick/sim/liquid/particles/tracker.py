@@ -446,15 +446,12 @@ class Particles:
         return out.ravel()
 
     def _in_chambers(self, counts: np.ndarray, chambers: Chambers) -> np.ndarray:
-        """The share of the particles in each chamber; `counts` are those of cells.
-
-        A particle in a cell that counts as solid is in no chamber for a step, and other chambers do not feel it.
-        """
+        """The share of the particles in each chamber; `counts` are those of cells."""
         if chambers.count == 1:
             return np.ones(1)
-        found = np.bincount(chambers.which.ravel(), counts, minlength=chambers.count + 1)
+        found = np.bincount(chambers.which.ravel(), counts, minlength=chambers.count + 1)[1:]
         found = np.array(self.partition.comm.total(found), dtype=float)
-        return found[1:] / max(found.sum(), 1.0)
+        return found / max(found.sum(), 1.0)
 
     def viscosity(self) -> np.ndarray | float:
         """Viscosity of cells, or one number for all."""

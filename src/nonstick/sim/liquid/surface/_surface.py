@@ -320,7 +320,7 @@ def _press(moved, centre, pressure, least, i, j, k):
             for c in range(max(k - 1, 0), min(k + 2, nz)):
                 if moved[a, b, c] < 0.0 and centre[a, b, c] >= 0.0:
                     lowest = min(lowest, pressure[a, b, c])
-    return max(lowest / least - 1.0, 0.0)
+    return max(lowest / least - 1.0, 0.0) if least > 0.0 else 0.0
 
 
 @parallel
