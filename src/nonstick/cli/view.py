@@ -104,16 +104,16 @@ def _serve(runs: list[Path], port: int, colour: str, browser: bool, parent: bool
         while not opened.frames():
             time.sleep(0.2)
     family = os.getppid()
-    with LivePage(runs, port, colour) as page:
-        say(f"the page is at {page.url}; Ctrl-C ends it")
-        sys.stdout.flush()
-        if browser:
-            _open(page.ticket)
-        try:
+    try:
+        with LivePage(runs, port, colour) as page:
+            say(f"the page is at {page.url}; Ctrl-C ends it")
+            sys.stdout.flush()
+            if browser:
+                _open(page.ticket)
             while not parent or os.getppid() == family:
                 time.sleep(0.2)
-        except KeyboardInterrupt:
-            say("")
+    except KeyboardInterrupt:
+        say("")
 
 
 def _open(url: str) -> None:
