@@ -11,7 +11,7 @@ from nonstick.errors import NonstickError
 from nonstick.inverse import CG, Jacobi
 from nonstick.operators import Masked, Products
 from nonstick.operators.base import row_sums
-from nonstick.operators.products import scaled_norm
+from nonstick.operators.csr import scaled_norm
 from nonstick.solvers import Penalty, PolicyIteration
 
 N = 24

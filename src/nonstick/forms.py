@@ -15,8 +15,7 @@ from .core import validate
 from .core.door import read_bounds, read_options
 from .core.options import STOPPING, suggesting
 from .errors import NonstickError
-from .operators.csr import CSROperator
-from .operators.products import Products
+from .operators.csr import CSROperator, Products
 from .problem.box import BoxProblem
 from .problem.monitor import ADVICE, History
 from .problem.solution import Solution

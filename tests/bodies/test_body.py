@@ -8,7 +8,7 @@ from nonstick import NonstickError
 from nonstick.bodies import rotation
 from nonstick.bodies.body import RigidBody
 from nonstick.grid import shapes as sd
-from nonstick.grid.shapes.measure import integrate
+from nonstick.grid.shapes.base import integrate
 
 FLAT = {
     "disc": sd.Ball((0.3, -0.2), 0.4),

@@ -34,7 +34,7 @@ def test_runs(tmp_path, monkeypatch):
 
 def test_names_are_those_that_the_commands_know():
     from nonstick.files.formats.formats import FORMATS
-    from nonstick.pictures.page.colours import COLOURS
+    from nonstick.pictures.page.artist import COLOURS
     from nonstick.registry import methods
     from nonstick.scenes.scene import KINDS
 

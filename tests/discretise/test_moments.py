@@ -5,9 +5,8 @@ import itertools
 import numpy as np
 import pytest
 
-from nonstick.discretise._moments import hat_fields, hat_masses
-from nonstick.discretise._volumes import with_surroundings
-from nonstick.discretise.viscosity_fields import liquid_volumes
+from nonstick.discretise._moments import hat_fields, hat_masses, with_surroundings
+from nonstick.discretise.fields import liquid_volumes
 from nonstick.grid.box import IndexBox
 from nonstick.grid.faces import FaceField
 from nonstick.operators.faces import FaceGrid

@@ -47,7 +47,7 @@ def energy(problem, mu, phi, faces):
     """½uᵀA u of a 2D step on slip walls, by loops over cells and nodes."""
     (u, v), (nx, ny) = faces, problem.shape
     total = 0.5 * sum((m * f**2).sum() for m, f in zip(problem.mass, faces))
-    nodes = nonstick.discretise.viscosity_fields.liquid_volumes(phi)[2][0]
+    nodes = nonstick.discretise.fields.liquid_volumes(phi)[2][0]
     for i, j in np.ndindex(nx, ny):
         if problem.cells[i, j]:
             strain = (u[i + 1, j] - u[i, j]) ** 2 + (v[i, j + 1] - v[i, j]) ** 2

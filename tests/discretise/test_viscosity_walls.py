@@ -11,7 +11,7 @@ import scipy.sparse.linalg as sla
 from places import faces_of, nodes_of
 
 from nonstick import NonstickError, ViscosityProblem
-from nonstick.discretise.viscosity_fields import liquid_volumes
+from nonstick.discretise.fields import liquid_volumes
 from nonstick.discretise.viscosity_walls import NEAREST
 from nonstick.grid.fractions import open_fractions
 

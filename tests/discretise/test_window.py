@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from nonstick import ViscosityProblem
-from nonstick.discretise.viscosity_fields import ALIGNED, MARGIN, liquid_volumes, window_around
+from nonstick.discretise.fields import ALIGNED, MARGIN, liquid_volumes, window_around
 
 rng = np.random.default_rng(5)
 

@@ -5,7 +5,7 @@ import pytest
 
 import nonstick
 from nonstick.discretise import StokesProblem
-from nonstick.discretise.viscosity_fields import liquid_volumes
+from nonstick.discretise.fields import liquid_volumes
 
 PHI = -np.ones((3, 3))
 FACES = np.zeros((4, 3)), np.zeros((3, 4))

@@ -5,7 +5,7 @@ import pytest
 
 from nonstick import NonstickError, Scene, Simulation
 from nonstick.grid import Box, Cylinder, rotated_box
-from nonstick.grid.shapes.measure import integrate
+from nonstick.grid.shapes.base import integrate
 
 TILTED = {2: Cylinder((-0.4, 0.0), (0.5, 0.3), 0.2), 3: Cylinder((-0.4, 0.0, 0.1), (0.5, 0.3, -0.4), 0.3)}
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.ndimage import label
 
-from nonstick.grid.masks import connected_parts
+from nonstick.grid.fractions import connected_parts
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (17, 12), (1, 30), (9, 8, 7), (1, 6, 5), (5, 1, 9)])

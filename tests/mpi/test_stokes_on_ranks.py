@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from nonstick.discretise import StokesProblem
-from nonstick.mpi.stokes import solve_on_first
+from nonstick.mpi.viscous import solve_on_first
 from nonstick.parallel.boxes import Boxes
 from nonstick.parallel.partition import Partition
 

@@ -12,8 +12,8 @@ from nonstick.inverse.krylov.cg import CG
 from nonstick.inverse.krylov.direct import Factor
 from nonstick.inverse.precond.adapters import AsMatrix, WithBorder
 from nonstick.inverse.precond.jacobi import Jacobi
-from nonstick.operators.bordered import Bordered
 from nonstick.operators.csr import CSROperator
+from nonstick.operators.saddle import Bordered
 
 
 def bordered(m=3, seed=0):

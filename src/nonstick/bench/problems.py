@@ -14,17 +14,17 @@ from typing import Any
 import numpy as np
 
 from .. import cases, compositions
+from ..discretise.fields import fluid_faces
 from ..discretise.pressure import PressureProblem
 from ..discretise.viscosity import ViscosityProblem, ViscousBox
 from ..discretise.viscosity_bodies import ViscosityWithBodies
-from ..discretise.viscosity_fields import fluid_faces
 from ..grid.box import IndexBox
 from ..grid.shapes.maze import doors
 from ..inverse.krylov.cg import CG
 from ..operators.base import Operator
-from ..operators.bordered import Bordered
 from ..operators.faces import FaceGrid, ViscosityOperator
 from ..operators.rows import Rows
+from ..operators.saddle import Bordered
 from ..operators.stencil import StencilOperator
 from ..problem.box import BoxProblem
 from ..scenes.scene import Scene

@@ -35,9 +35,8 @@ from ..core import validate
 from ..core.options import suggesting
 from ..errors import NonstickError
 from ..grid.faces import FaceField, lifted
-from ..grid.fractions import centre_distance, open_part
+from ..grid.fractions import centre_distance, open_part, wall_cells
 from ..grid.levelset import THETA_MIN
-from ..grid.masks import wall_cells
 from ..operators.rows import Rows
 from ..operators.stencil import StencilOperator
 from ..problem.box import BoxProblem, WallEdges

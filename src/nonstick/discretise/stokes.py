@@ -35,7 +35,7 @@ from ..core import validate
 from ..core.options import suggesting
 from ..errors import NonstickError
 from ..grid.faces import ends, lower, upper
-from ..grid.masks import wall_cells
+from ..grid.fractions import wall_cells
 from ..operators.base import Operator
 from ..operators.faces import FaceGrid
 from ..operators.rows import Rows
@@ -43,15 +43,23 @@ from ..operators.saddle import Saddle
 from ..operators.stencil import StencilOperator
 from ..problem.box import BoxProblem
 from ..problem.solution import Solution
-from ._moments import hat_masses
-from ._volumes import with_surroundings
+from ._moments import hat_masses, with_surroundings
 from .base import Discretised, extended
 from .coupling import Body, Coupling, MovedBody, checked_bodies
-from .fields import Faces, face_arrays, open_faces, positive
+from .fields import (
+    Faces,
+    checked_array,
+    checked_level_set,
+    edge_volumes,
+    face_arrays,
+    face_means,
+    open_faces,
+    positive,
+    window_of_liquid,
+)
 from .stokes_bodies import BodiesInLiquid, ViscousBlock
 from .viscosity import ViscosityProblem
 from .viscosity_bodies import ViscosityWithBodies
-from .viscosity_fields import checked_array, checked_level_set, edge_volumes, face_means, window_of_liquid
 
 
 @dataclass(frozen=True)

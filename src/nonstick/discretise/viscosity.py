@@ -32,14 +32,17 @@ from ..operators.faces import FaceGrid, FaceSystem, ViscosityOperator
 from ..problem.box import Bounds, BoxProblem
 from ..problem.solution import Solution
 from .base import Discretised, extended
-from .fields import coefficient, face_arrays, positive, sequence
-from .viscosity_fields import (
+from .fields import (
     Volumes,
     checked_level_set,
     checked_viscosity,
     checked_volumes,
+    coefficient,
+    face_arrays,
     face_means,
     fluid_faces,
+    positive,
+    sequence,
     times_viscosity,
     unknown_faces,
     volumes_as_given,

@@ -27,12 +27,12 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..errors import NonstickError
-from ..operators.bordered import Bordered
 from ..operators.faces import FaceGrid, FaceSystem
+from ..operators.saddle import Bordered
 from .base import Discretised, extended
 from .coupling import arms, freedoms, mass_matrix, rigid_motion, spin_of
+from .fields import face_means, fluid_faces
 from .viscosity import ViscosityProblem, ViscositySolution, ViscousBox, deprecated, grid_of
-from .viscosity_fields import face_means, fluid_faces
 
 
 @dataclass(frozen=True)

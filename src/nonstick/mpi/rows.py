@@ -16,7 +16,7 @@ from ..core import validate
 from ..errors import NonstickError
 from ..inverse.multigrid.grid.level import shared_levels
 from ..operators.base import Operator
-from ..operators.piece import SharedPiece
+from ..operators.rows import SharedPiece
 from ..parallel.boxes import Boxes
 from ..parallel.comm import Comm, world
 from ..problem.box import BoxProblem

@@ -18,7 +18,7 @@ from ..inverse.precond.deflation import Deflated
 from ..inverse.precond.jacobi import Jacobi
 from ..operators.base import Operator
 from ..operators.lowrank import LowRank
-from ..operators.piece import SharedPiece, inside
+from ..operators.rows import SharedPiece, inside
 from ..operators.stencil import StencilOperator
 from ..parallel.boxes import Boxes
 from ..parallel.comm import Comm

@@ -1,13 +1,12 @@
 """Operators A x and transfers between sizes; an operator has its diagonal, its vectors and, if it has one, its grid."""
 
 from .base import Operator
-from .bordered import Bordered
-from .csr import CSROperator
+from .csr import CSROperator, Products
 from .faces import FaceSystem, ViscosityOperator
 from .lowrank import LowRank
 from .masked import Masked
-from .products import Products
 from .rows import Rows
+from .saddle import Bordered
 from .stencil import StencilOperator, as_operator
 from .transfer import AggregateTransfer, MatrixTransfer, Transfer
 

@@ -17,8 +17,8 @@ import numpy as np
 
 from ..grid.box import IndexBox
 from ..grid.faces import FaceField
+from ..grid.fractions import connected_parts
 from ..grid.mac import SubGrid
-from ..grid.masks import connected_parts
 from .boxes import Boxes
 from .comm import SELF, Comm
 from .halo import Halo

@@ -18,8 +18,7 @@ import scipy.sparse as sp
 from ..core import validate
 from ..errors import NonstickError, brief
 from ..operators.base import Operator
-from ..operators.csr import CSROperator
-from ..operators.products import Products
+from ..operators.csr import CSROperator, Products
 from ..operators.stencil import as_operator, whole_box
 from .box import BoxProblem
 from .solution import Solution

@@ -10,8 +10,7 @@ from nonstick.core.palette import RAMP
 from nonstick.errors import NonstickError
 from nonstick.files.formats import Shot, TriangleMesh
 from nonstick.files.formats.glb import pack
-from nonstick.pictures.page.artist import Artist, Limits, thin_mesh, thin_particles
-from nonstick.pictures.page.colours import Births, Colours, Scale, scales
+from nonstick.pictures.page.artist import Artist, Births, Colours, Limits, Scale, scales, thin_mesh, thin_particles
 
 
 def unpacked(data: bytes):

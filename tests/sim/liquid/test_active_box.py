@@ -7,8 +7,8 @@ import pytest
 
 from nonstick import Scene, Simulation
 from nonstick.grid.box import IndexBox
-from nonstick.sim.liquid import active_box as module
-from nonstick.sim.liquid.active_box import active_box, cells_between
+from nonstick.sim.liquid import partition as module
+from nonstick.sim.liquid.partition import active_box, cells_between
 from nonstick.sim.liquid.settings import BoxSettings
 
 BALL = {"shape": {"type": "ball", "centre": [0.45, 0.8], "radius": 0.12}, "velocity": [0.4, -1.0]}

@@ -6,7 +6,7 @@ from scipy.ndimage import distance_transform_cdt
 from tests.kernels.backwards import last_part_first
 
 from nonstick import NonstickError, Scene, Simulation
-from nonstick.sim.liquid import active_box
+from nonstick.sim.liquid import partition
 from nonstick.sim.liquid.particles import _deep
 from nonstick.sim.liquid.settings import BoxSettings
 
@@ -289,13 +289,13 @@ def test_the_active_box_changes_nothing(monkeypatch):
     keys = {"liquid": [{"shape": {"type": "box", "low": [0.0, 0.0], "high": [0.5, 0.5]}}]}
     scene = Scene(MORE | keys)
     inside = Simulation(scene)
-    monkeypatch.setattr(active_box, "BOX", BoxSettings(most=0.0))
+    monkeypatch.setattr(partition, "BOX", BoxSettings(most=0.0))
     whole = Simulation(scene)
     monkeypatch.undo()
     for _ in range(6):
         inside.next_frame()
     assert inside.partition.held != inside.partition.own_box
-    monkeypatch.setattr(active_box, "BOX", BoxSettings(most=0.0))
+    monkeypatch.setattr(partition, "BOX", BoxSettings(most=0.0))
     for _ in range(6):
         whole.next_frame()
     same(inside.frame_arrays(), whole.frame_arrays())

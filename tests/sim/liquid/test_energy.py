@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from nonstick.sim.liquid.particles._energy import _energy
+from nonstick.sim.liquid.accounts import _energy
 
 OFFSETS = ((0.0, 0.5, 0.5), (0.5, 0.0, 0.5), (0.5, 0.5, 0.0))
 

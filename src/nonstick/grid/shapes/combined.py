@@ -14,8 +14,7 @@ from itertools import product
 
 import numpy as np
 
-from .base import Corners, Moments, Positive, Probes, Shape, Vector
-from .measure import sample_surface
+from .base import Corners, Moments, Positive, Probes, Shape, Vector, sample_surface
 from .primitives import Box
 
 

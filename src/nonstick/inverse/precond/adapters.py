@@ -26,8 +26,8 @@ from typing import ClassVar
 import numpy as np
 
 from ...operators.base import Operator
-from ...operators.bordered import Bordered
 from ...operators.csr import CSROperator
+from ...operators.saddle import Bordered
 from ..base import Directions, Inverse, IterativeInverse, NoPreconditioner, Recipe
 from .incomplete import ILU
 

@@ -19,8 +19,7 @@ from ...errors import NonstickError
 from ...files.atomic import write_text
 from ...files.formats import Shot
 from ...files.formats.run import chosen
-from .artist import Artist, Limits, Picture
-from .colours import legend
+from .artist import Artist, Limits, Picture, legend
 from .live import at_same_time, serving
 from .stage import stages
 

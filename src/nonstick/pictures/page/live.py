@@ -23,8 +23,7 @@ from typing import Any
 from ...core.optional import need
 from ...errors import NonstickError
 from ...files.formats import Shot
-from .artist import Artist
-from .colours import COLOURS, legend, scales
+from .artist import COLOURS, Artist, legend, scales
 from .gate import HOST, Gate
 from .stage import PARTS, stages
 

@@ -11,7 +11,7 @@ import numpy as np
 from ...core.columns import check_array
 from ...errors import NonstickError
 from ...files.rundir import RunDirectory, damaged
-from ...grid.masks import connected_parts
+from ...grid.fractions import connected_parts
 from ...parallel.comm import world
 from ...scenes.heat import HeatModel
 from ...scenes.scene import Scene

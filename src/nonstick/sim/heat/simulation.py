@@ -17,8 +17,8 @@ from ...core.columns import check_array
 from ...core.show import Shown
 from ...discretise.diffusion import DiffusionProblem, DiffusionSolution
 from ...errors import NonstickError
+from ...grid.fractions import connected_parts
 from ...grid.mac import Grid
-from ...grid.masks import connected_parts
 from ...grid.shapes import Figure, Shape
 from ...scenes.geometry import build
 from ...scenes.heat import HeatModel

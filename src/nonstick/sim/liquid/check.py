@@ -7,8 +7,8 @@ import math
 import numpy as np
 
 from ...bodies.body import RigidBody
+from ...grid.fractions import connected_parts
 from ...grid.mac import Grid
-from ...grid.masks import connected_parts
 from ...scenes.geometry import build
 from ...scenes.scene import Scene
 from ..run.exports import wanted

@@ -34,7 +34,6 @@ from ...grid.faces import FaceField
 from ...grid.mac import Grid
 from ...scenes.scene import Scene
 from .accounts import Ledger
-from .active_box import active_box, cells_between
 from .flow.extrapolation import LiquidFaces, extend
 from .flow.forces import Force
 from .flow.masses import Masses, add_gravity
@@ -42,7 +41,7 @@ from .flow.pressure import PressureResult, PressureStage, least_pressure
 from .flow.two_stages import GAMMA, Stage, two_stages
 from .flow.viscosity import Viscosity
 from .particles.seeding import region
-from .partition import ParticlePartition, ghost_layers
+from .partition import ParticlePartition, active_box, cells_between, ghost_layers
 from .solids.bodies import Bodies, make
 from .solids.on_grid import Solids
 from .sources.sources import Source

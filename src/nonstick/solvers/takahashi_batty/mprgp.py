@@ -28,8 +28,8 @@ import numpy as np
 from ...core import rounding
 from ...inverse.base import Inverse, NoPreconditioner, Recipe
 from ...kernels._vector import dot
+from ...operators.csr import scaled_norm
 from ...operators.masked import Masked
-from ...operators.products import scaled_norm
 from ..base import Method
 
 

@@ -8,8 +8,7 @@ import pytest
 from nonstick import Scene, Simulation
 from nonstick.grid import Ball, Box, Grid, HalfSpace
 from nonstick.sim.liquid.probes.meters import shear, wet_lengths
-from nonstick.sim.liquid.probes.observed import Observed
-from nonstick.sim.liquid.probes.patches import side_patches, solid_patches
+from nonstick.sim.liquid.probes.observed import Observed, side_patches, solid_patches
 
 WEIGHT = 1000.0 * 9.81
 

@@ -22,10 +22,9 @@ from ....operators.rows import Rows
 from ...base import Inverse, Recipe
 from .. import _passes as kernels
 from ..bottom import Bottom
-from ..coloured import ColouredLevel, PackedLevels
 from ..cycles import Cycle, Resmoothed
 from ..hierarchy import Multigrid, descend
-from ..level import Level
+from ..level import ColouredLevel, Level, PackedLevels
 from ..smoothers import RBSSOR, known_colours
 from . import _coarse_matrix as coarse_matrix
 from ._merge import _separate_colours

@@ -30,7 +30,7 @@ import numpy as np
 from ....errors import NonstickError
 from ....kernels import _blocks as blocks
 from ....kernels._vector import dot, peak_and_sum
-from ....operators.piece import SharedPiece
+from ....operators.rows import SharedPiece
 from ....operators.stencil import StencilOperator
 from ..aggregation._strength import _count_torn_blocks
 from ..aggregation.coarsening import TopologyAware

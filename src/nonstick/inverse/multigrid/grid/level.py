@@ -16,15 +16,13 @@ import numpy as np
 
 from ....core import rounding
 from ....kernels import _blocks as blocks
-from ....operators.piece import SharedPiece
-from ....operators.rows import Piece, Rows
+from ....operators.rows import Piece, Rows, SharedPiece
 from ....operators.stencil import StencilOperator
 from ....parallel.halo import Graph
 from .._passes import START
-from ..coloured import ColouredLevel
 from ..cycles import Cycle
 from ..hierarchy import Hierarchy
-from ..level import Level
+from ..level import ColouredLevel, Level
 from . import _redblack as rb
 
 Exchange = Piece | Graph

@@ -14,7 +14,7 @@ from ....discretise.pressure import PressureProblem, PressureSolution
 from ....discretise.stokes import StokesSolution
 from ....grid.box import IndexBox
 from ....grid.faces import FaceField, lifted
-from ....grid.masks import cut_cells, wall_cells
+from ....grid.fractions import cut_cells, wall_cells
 from ....parallel.partition import Partition
 from ....scenes.scene import Scene
 from ....scenes.schema import SolverTable

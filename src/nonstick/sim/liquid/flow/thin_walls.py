@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ....discretise.viscosity_fields import edge_volumes, window_of_liquid
+from ....discretise.fields import edge_volumes, window_of_liquid
 from ....discretise.viscosity_walls import NEAREST
 from ....grid.faces import FaceField, at_faces, lower, upper
 from ..solids.layers import Layers

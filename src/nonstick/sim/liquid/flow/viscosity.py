@@ -19,15 +19,15 @@ from typing import Any
 import numpy as np
 from scipy.ndimage import binary_dilation
 
+from ....discretise.fields import edge_volumes, liquid_volumes, window_of_liquid
 from ....discretise.pressure import PressureProblem
 from ....discretise.stokes import StokesProblem, StokesSolution
 from ....discretise.viscosity import ViscosityProblem, ViscositySolution
 from ....discretise.viscosity_bodies import BodyViscositySolution, ViscosityWithBodies, ViscousBody
-from ....discretise.viscosity_fields import edge_volumes, liquid_volumes, window_of_liquid
 from ....grid._extrapolate import _extrapolate
 from ....grid.faces import FaceField, at_faces, ends, lower, upper
+from ....grid.fractions import cut_cells
 from ....grid.mac import Grid
-from ....grid.masks import cut_cells
 from ....scenes.schema import Ramp, SceneModel
 from ..particles._particles import _normalise, _scatter_value
 from ..particles.storage import Cloud
@@ -307,7 +307,7 @@ class Viscosity:
         }  # fmt: skip
         if not solids.partition.shared:
             return self._solved_together(given)
-        from ....mpi.stokes import solve_on_first
+        from ....mpi.viscous import solve_on_first
 
         return solve_on_first(solids.partition, given, self._solved_together)
 

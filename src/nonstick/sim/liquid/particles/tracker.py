@@ -20,11 +20,11 @@ from ....grid.mac import Grid
 from ....grid.shapes import Shape
 from ....scenes.scene import Scene
 from ..accounts import Ledger, energy, shift_for, volume
-from ..active_box import cells_between
 from ..flow.extrapolation import fill_gaps
 from ..flow.masses import folding
 from ..flow.pressure import least_pressure
 from ..flow.viscosity import Viscosity, cell_viscosity
+from ..partition import cells_between
 from ..settings import SEEDING
 from ..solids.chambers import Chambers
 from ..solids.on_grid import Solids

@@ -15,8 +15,7 @@ from itertools import product
 import numpy as np
 
 from ....scenes.probes import WALLS
-from .observed import AXES, Observed, Probe, sample
-from .patches import Patches, Surroundings, solid_patches
+from .observed import AXES, Observed, Patches, Probe, Surroundings, sample, solid_patches
 
 
 class Velocity(Probe):

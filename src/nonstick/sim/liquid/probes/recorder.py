@@ -23,8 +23,7 @@ from ..solids.on_grid import Solids
 from ..step import Liquid
 from ..tracking import StepFields
 from .meters import KINDS, FlowProbe, ForceProbe, Height, Pressure
-from .observed import Load, Observed, Probe, sample
-from .patches import Surroundings
+from .observed import Load, Observed, Probe, Surroundings, sample
 
 
 def make(scene: Scene) -> list[Probe]:

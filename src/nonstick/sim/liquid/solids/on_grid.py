@@ -16,9 +16,8 @@ from ....bodies.body import RigidBody
 from ....discretise._moments import hat_fields
 from ....grid.box import IndexBox
 from ....grid.faces import FaceField, at_faces, ends, lower, upper
-from ....grid.fractions import centre_distance, close_edges, open_fractions
+from ....grid.fractions import centre_distance, close_edges, cut_cells, open_fractions, wall_cells
 from ....grid.mac import Grid, SubGrid
-from ....grid.masks import cut_cells, wall_cells
 from ....grid.shapes import Shape
 from ....scenes.scene import Scene
 from ....scenes.schema import Keyed

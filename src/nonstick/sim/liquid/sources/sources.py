@@ -26,9 +26,9 @@ from ....grid.shapes import Box, Shape, sample_meshes
 from ....parallel.partition import Partition
 from ....scenes.scene import Scene
 from ....scenes.schema import Inflow
-from ..active_box import cells_between
 from ..particles.seeding import region, wall_distance
 from ..particles.storage import Cloud
+from ..partition import cells_between
 from ..settings import SEEDING
 from ..solids.chambers import Chambers
 from ..solids.on_grid import Solids
