@@ -46,23 +46,26 @@ def _flux(w, u, s):
 
 
 @inline
-def _outflow(fu, fv, fw, u, v, w, su, sv, sw, i, j, k, moving):
-    """Flux out of a cell; `moving` is 0 if su, sv, sw are single zeros, for solids at rest."""
+def _outflow(f, u, s, i, j, k, a, b, c):
+    """Flux out of a cell through its two faces along the axis (a, b, c); s is a single zero for solids at rest."""
+    moving = 1 if s.size > 1 else 0
     m, n, o = moving * i, moving * j, moving * k
-    out = _flux(fu[i + 1, j, k], u[i + 1, j, k], su[m + moving, n, o]) - _flux(fu[i, j, k], u[i, j, k], su[m, n, o])
-    out += _flux(fv[i, j + 1, k], v[i, j + 1, k], sv[m, n + moving, o]) - _flux(fv[i, j, k], v[i, j, k], sv[m, n, o])
-    out += _flux(fw[i, j, k + 1], w[i, j, k + 1], sw[m, n, o + moving]) - _flux(fw[i, j, k], w[i, j, k], sw[m, n, o])
-    return out
+    e, g, h = m + moving * a, n + moving * b, o + moving * c
+    return _flux(f[i + a, j + b, k + c], u[i + a, j + b, k + c], s[e, g, h]) - _flux(f[i, j, k], u[i, j, k], s[m, n, o])
 
 
 @parallel
-def _pressure_rows(w0, w1, w2, d, b, cells, phi, fu, fv, fw, u, v, w, su, sv, sw, scale, dx, least):
+def _pressure_rows(weights, d, b, cells, phi, shares, velocity, solid, scale, dx, least):
     """The rows of the unknowns, which lie in `cells`.
 
-    Solids at rest need no face arrays: su, sv, sw are then single zeros.
+    `weights`, the open `shares` and the two velocities have one array for each axis. Solids at rest need no face
+    arrays: those of `solid` are then single zeros.
     """
     nx, ny, nz = phi.shape
-    moving = 1 if su.size > 1 else 0
+    w0, w1, w2 = weights
+    fu, fv, fw = shares
+    u, v, w = velocity
+    su, sv, sw = solid
     for turn in prange(cells.size):
         t = np.int64(turn)
         cell = cells[t]
@@ -96,7 +99,10 @@ def _pressure_rows(w0, w1, w2, d, b, cells, phi, fu, fv, fw, u, v, w, su, sv, sw
             weight, more = _face(here, phi[i, j, k - 1], fw[i, j, k], scale, least)
             total += more
         d[t] = total
-        b[t] = -_outflow(fu, fv, fw, u, v, w, su, sv, sw, i, j, k, moving) / dx
+        out = _outflow(fu, u, su, i, j, k, 1, 0, 0)
+        out += _outflow(fv, v, sv, i, j, k, 0, 1, 0)
+        out += _outflow(fw, w, sw, i, j, k, 0, 0, 1)
+        b[t] = -out / dx
 
 
 @inline
@@ -207,14 +213,18 @@ def _lightness(w, mass):
 
 
 @parallel
-def _mass_rows(w0, w1, w2, d, b, cells, liquid, fu, fv, fw, mu, mv, mw, u, v, w, su, sv, sw, scale, dx):
+def _mass_rows(weights, d, b, cells, liquid, shares, mass, velocity, solid, scale, dx):
     """The rows of B M⁻¹ Bᵀ: a face couples its cells by w²/m; -b is the divergence of the velocity.
 
     `liquid` is the mask of `_cells_with_liquid`, and `cells` its entries. The other arrays are those of
     `_pressure_rows`.
     """
     nx, ny, nz = liquid.shape
-    moving = 1 if su.size > 1 else 0
+    w0, w1, w2 = weights
+    fu, fv, fw = shares
+    mu, mv, mw = mass
+    u, v, w = velocity
+    su, sv, sw = solid
     for turn in prange(cells.size):
         t = np.int64(turn)
         cell = cells[t]
@@ -237,7 +247,10 @@ def _mass_rows(w0, w1, w2, d, b, cells, liquid, fu, fv, fw, mu, mv, mw, u, v, w,
         total += low + high
         w2[t] = scale * high if k + 1 < nz and liquid[i, j, k + 1] else 0.0
         d[t] = scale * total
-        b[t] = -_outflow(fu, fv, fw, u, v, w, su, sv, sw, i, j, k, moving) / dx
+        out = _outflow(fu, u, su, i, j, k, 1, 0, 0)
+        out += _outflow(fv, v, sv, i, j, k, 0, 1, 0)
+        out += _outflow(fw, w, sw, i, j, k, 0, 0, 1)
+        b[t] = -out / dx
 
 
 @parallel

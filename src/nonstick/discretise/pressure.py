@@ -308,7 +308,7 @@ class PressureProblem(OnCells):
         weights, velocity = _three(self.weights), _three(self.velocity)
         solid = _at_rest() if self.solid_velocity is None else _three(self.solid_velocity)
         phi = lifted(np.ascontiguousarray(self.phi_liquid, dtype=np.float64))
-        faces, numbers = (*weights, *velocity, *solid), (coefficient(self.dt, self.dx, self.rho), self.dx)
+        faces, numbers = (velocity.arrays, solid.arrays), (coefficient(self.dt, self.dx, self.rho), self.dx)
         if self.mass is None:
             self.rows = Rows.from_mask(open_cells(self.weights, self.shape) & (self.phi_liquid < 0))
         else:
@@ -317,13 +317,13 @@ class PressureProblem(OnCells):
             _cells_with_liquid(self._liquid, lifted(fraction), phi, *weights)
             self.rows = Rows.from_mask(self._liquid.reshape(self.shape) > 0)
         cells, n = self.rows.cells, self.rows.n
-        w0, w1, w2, d, b = (np.empty(n) for _ in range(5))
+        couplings, d, b = (np.empty(n), np.empty(n), np.empty(n)), np.empty(n), np.empty(n)
         if self.mass is None:
-            _pressure_rows(w0, w1, w2, d, b, cells, phi, *faces, *numbers, THETA_MIN)
+            _pressure_rows(couplings, d, b, cells, phi, weights.arrays, *faces, *numbers, THETA_MIN)
         else:
-            faces = (*weights, *_three(self.mass), *velocity, *solid)
-            _mass_rows(w0, w1, w2, d, b, cells, self._liquid, *faces, *numbers)
-        return StencilOperator(self.rows, (w0, w1, w2), d), b
+            shares, mass = weights.arrays, _three(self.mass).arrays
+            _mass_rows(couplings, d, b, cells, self._liquid, shares, mass, *faces, *numbers)
+        return StencilOperator(self.rows, couplings, d), b
 
     def _centre(self) -> np.ndarray:
         """Solid distance at cell centres. If no nodes are given, a value of the same sign from the face fractions."""

@@ -11,7 +11,7 @@ import numpy as np
 
 
 class FaceField(np.lib.mixins.NDArrayOperatorsMixin):
-    """One array on three axes for each of three face directions; kernels take them by `*field`.
+    """One array on three axes for each of three face directions; kernels take the three as one tuple, `field.arrays`.
 
     Operators and the elementwise functions of NumPy act on the faces of each axis in turn: `u - a + b`, `share > 0.0`,
     `u += v`. The operands are face fields or numbers. On a 2D grid the first of the three arrays is never read.
@@ -25,12 +25,12 @@ class FaceField(np.lib.mixins.NDArrayOperatorsMixin):
     array([1.5, 1.5])
     """
 
-    __slots__ = ("_arrays", "axes")
+    __slots__ = ("arrays", "axes")
 
     def __init__(self, arrays: Iterable[np.ndarray], axes: range = range(3)):
         """`axes` are those along which anything happens; `arrays` are theirs, or three."""
         own = list(arrays)[-len(axes) :]
-        self._arrays = [np.zeros((2, 1, 1))] * (3 - len(own)) + own
+        self.arrays = (*[np.zeros((2, 1, 1))] * (3 - len(own)), *own)
         self.axes = axes
 
     @classmethod
@@ -42,20 +42,20 @@ class FaceField(np.lib.mixins.NDArrayOperatorsMixin):
     def user(self) -> tuple[np.ndarray, ...]:
         """The face arrays in the user's dimension, as views."""
         first = self.axes.start
-        return tuple(a.reshape(a.shape[first:]) for a in self._arrays[first:])
+        return tuple(a.reshape(a.shape[first:]) for a in self.arrays[first:])
 
     def __getitem__(self, axis: int) -> np.ndarray:
-        return self._arrays[axis]
+        return self.arrays[axis]
 
     def __len__(self) -> int:
         return 3
 
     def __iter__(self) -> Iterator[np.ndarray]:
-        return iter(self._arrays)
+        return iter(self.arrays)
 
     def each(self) -> Iterator[tuple[int, np.ndarray]]:
         """The axes along which anything happens, with their arrays."""
-        return zip(self.axes, self._arrays[self.axes.start :])
+        return zip(self.axes, self.arrays[self.axes.start :])
 
     def map(self, function: Callable[..., np.ndarray], *others: FaceField) -> FaceField:
         """The field of what a function makes of the arrays of each axis."""

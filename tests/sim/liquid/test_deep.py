@@ -125,8 +125,8 @@ def test_particles_come_out_of_deep_liquid_as_if_they_had_been_in_it(per_axis):
     moved = np.full((3, *SHAPE), 0.25, np.float32)
     where = np.arange(deep.size)
     count, places = np.empty(where.size, np.int64), np.empty(where.size, np.uint64)
-    way = (RATE, per_axis, 0, CORNER, 7)
-    _deep._arrivals(count, places, where, deep, moved, *u, *way)
+    way = _deep.Way(RATE, per_axis, 0, CORNER, 7)
+    _deep._arrivals(count, places, where, deep, moved, tuple(u), way)
     right, x = np.zeros_like(count), []
     for q, cell in enumerate(np.ndindex(SHAPE)):
         for place in range(per_axis**3):
@@ -140,7 +140,7 @@ def test_particles_come_out_of_deep_liquid_as_if_they_had_been_in_it(per_axis):
     n = int(count.sum())
     found, vel, aff = np.empty((3, n)), np.empty((3, n), np.float32), np.empty((9, n), np.float32)
     begin = np.cumsum(count) - count
-    _deep._bear(found, vel, aff, where, places, begin, *u, *way, True, *SHAPE)
+    _deep._bear((found, vel, aff), where, places, begin, tuple(u), way, True, SHAPE)
     x = np.array(x).T
     np.testing.assert_allclose(found, x, atol=1e-12)
     np.testing.assert_allclose(vel, SHIFT[:, None] + GRADIENT @ origin(x), atol=1e-6)

@@ -9,6 +9,7 @@ from numba import config, set_num_threads
 from nonstick import Scene, Simulation
 from nonstick.sim.liquid.particles._particles import (
     BATCH,
+    ParticleWalls,
     _cell_of,
     _fastest,
     _least_distances,
@@ -52,7 +53,9 @@ def gather(vel, aff, x, phi, new, old, first, flip, affine):
     """`_move` for a step of no time, far from walls."""
     still = [np.zeros(u.shape) for u in new]
     free, at = np.full([n + 1 for n in phi.shape], 1e3), x.copy()
-    _move(at, vel, aff, phi, *new, *old, *still, free, free, *still, np.zeros(3), first, flip, affine, 0.0, 0.0, False)
+    walls = ParticleWalls(free, free, tuple(still), 0.0)
+    fields = tuple(new), tuple(old), tuple(still)
+    _move((at, vel, aff), phi, *fields, walls, np.zeros(3), first, flip, affine, 0.0, False)
     assert np.array_equal(at, x)
 
 
@@ -156,9 +159,8 @@ def test_advection_is_straight_and_stays_out_of_solids(three):
     liquid = np.full(three, -1.0)
     for flip in 0.0, 0.9:  # without FLIP they move with the velocity that they take, which is rounded
         x, kept = begin.copy(), vel.copy()
-        _move(
-            x, kept, aff, liquid, *u, *u, *shift, free, free, *still, np.zeros(3), first, flip, False, 0.3, 0.02, True
-        )
+        walls, fields = ParticleWalls(free, free, tuple(still), 0.02), (tuple(u), tuple(u), tuple(shift))
+        _move((x, kept, aff), liquid, *fields, walls, np.zeros(3), first, flip, False, 0.3, True)
         expected = begin + 0.3 * (slope @ (begin - 4.0)) + away
         np.testing.assert_allclose(x, expected, atol=1e-12 if flip else 1e-6)
         changed = slope @ (begin - 4.0) + flip * (vel - slope @ (begin - 4.0))
@@ -175,8 +177,8 @@ def test_advection_is_straight_and_stays_out_of_solids(three):
     lowest = np.min(corners_of, axis=0)
     assert (clear < lowest).all() and clear == pytest.approx(lowest, abs=2e-3)
     for _ in range(4):
-        walls = *still, np.zeros(3), first, 0.0, False, 1.0, 0.02, False
-        _move(x, vel, aff, liquid, *push, *push, *push, ball, clear, *walls)
+        walls, fields = ParticleWalls(ball, clear, tuple(still), 0.02), (tuple(push),) * 3
+        _move((x, vel, aff), liquid, *fields, walls, np.zeros(3), first, 0.0, False, 1.0, False)
     r = np.hypot(x[1] - 8, x[2] - 8)
     assert r.min() > 3.9 and x[1].max() <= 16 and x[1].min() >= 0
 
@@ -209,7 +211,8 @@ def test_paths_do_not_depend_on_the_number_of_threads(flip):
         set_num_threads(threads)
         at, v, aff = x.copy(), vel.copy(), np.zeros((9, n), np.float32)
         phi, affine = solid[1:, 1:, 1:].copy(), flip == 0.0
-        _move(at, v, aff, phi, *u, *u, *shift, solid, solid, *still, np.zeros(3), 0, flip, affine, 0.7, 0.02, True)
+        walls, fields = ParticleWalls(solid, solid, tuple(still), 0.02), (tuple(u), tuple(u), tuple(shift))
+        _move((at, v, aff), phi, *fields, walls, np.zeros(3), 0, flip, affine, 0.7, True)
         ends.append((at, v, aff))
     assert all(np.array_equal(a, b) for a, b in zip(*ends))
 

@@ -16,12 +16,58 @@ solved together, in loops over neighbouring numbers: x is packed by colour, firs
 1, C + 1 … In reverse, all this is the adjoint sweep.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from ....kernels import parallel, prange, serial
 from ....kernels._faces import _bases, _cells
 
 u64 = np.uint64
+
+
+class FaceCoefficients(NamedTuple):
+    """The system that boxes are taken from: mass and stress coefficients, unknown faces, strides, size of a part."""
+
+    m: np.ndarray
+    k: np.ndarray
+    active: np.ndarray
+    strides: np.ndarray
+    P: int
+
+
+class BoxFaces(NamedTuple):
+    """The faces of a box and its stress samples, as above."""
+
+    role: np.ndarray
+    offset: np.ndarray
+    sample: np.ndarray
+    ptr: np.ndarray
+    local: np.ndarray
+    sign: np.ndarray
+
+
+class PackedLines(NamedTuple):
+    """Where the faces of boxes are in packed lines.
+
+    Colours of a line begin at `starts`. `members[a]` are the faces of a box of component a, ended by -1, `shift[a, q]`
+    their places relative to the box; near[a, c, q, s] is the same for entry s of row q, in a line of colour c.
+    """
+
+    starts: np.ndarray
+    members: np.ndarray
+    shift: np.ndarray
+    near: np.ndarray
+
+
+class BoxInverses(NamedTuple):
+    """Of boxes: `shared` inside the liquid, `stored` of the other `kinds`; -1 is a kind that is not stored."""
+
+    shared: np.ndarray
+    stored: np.ndarray
+    kinds: np.ndarray
+
+
 _PRIME = u64(1099511628211)
 
 
@@ -101,8 +147,10 @@ def _substitute(A, r):
 
 
 @parallel
-def _invert_boxes(out, centres, m, k, active, strides, P, role, offset, sample, ptr, local, sign):
+def _invert_boxes(out, centres, faces, box):
     """out[e] = the inverse of the box at centres[e] = component · P + t, 0 in rows and columns of absent faces."""
+    m, k, active, strides, P = faces
+    role, offset, sample, ptr, local, sign = box
     for e in prange(centres.size):
         n = role.size
         A, V, where = np.empty((n, n)), np.empty((n, n)), np.empty(n, np.int64)
@@ -128,8 +176,10 @@ def _invert_boxes(out, centres, m, k, active, strides, P, role, offset, sample, 
 
 
 @parallel
-def _box_keys(keys, runs, m, k, active, strides, P, role, offset, sample):
+def _box_keys(keys, runs, faces, box):
     """A number for every box in a run that is not plain; equal numbers mean equal coefficients, to 2e-6."""
+    m, k, active, strides, P = faces
+    role, offset, sample = box.role, box.offset, box.sample
     for run in prange(runs.shape[0]):
         if not runs[run, 3]:
             a = runs[run, 0]
@@ -201,12 +251,17 @@ def _plain_row(R, q, x, b, near, a, c, at, place, lanes, of, plain):
 
 
 @serial
-def _general_rows(R, e, x, b, m, k, near, shift, members, role, a, c, at, t, strides, P, size, outside):
-    """R[q, e] = the residual of every row q of one box, with every coefficient loaded; 0 outside of the grid."""
+def _general_rows(R, e, x, b, m, k, near, shift, members, role, place, strides):
+    """R[q, e] = the residual of every row q of one box, with every coefficient loaded; 0 outside of the grid.
+
+    The `place` of the box: its component, its colour, and where it is in a packed line and in the grid.
+    """
+    a, c, at, t, size = place
+    P, outside = m.size // 3, strides[0] + strides[1]
     for n in range(size):
         q = members[a, n]
-        of, place = (a + role[q]) % 3, shift[a, q] + t
-        u = place - of * P
+        of = (a + role[q]) % 3
+        u = shift[a, q] + t - of * P
         if u < outside or u + outside >= P:
             R[q, e] = 0.0
             continue
@@ -250,19 +305,15 @@ def _multiply(Z, R, inverse, kind, members, a, size, first, last):
 
 
 @parallel
-def _box_sweep(
-    x, b, m, k, runs, slabs, colour, backward, plain, strides, P, starts, members, shift, near, role, offset, sample,
-    ptr, local, sign, shared, stored, kinds, active,
-):  # fmt: skip
-    """All boxes of the slabs of one colour; slabs[s] is the first run of slab s, x is packed.
-
-    `members[a]` are the faces of a box of component a, ended by -1, shift[a, q] their places relative to the box;
-    near[a, c, q, s] is the same for entry s of row q, in a packed line of colour c. `shared` are the inverses inside
-    the liquid, `stored` the others.
-    """
+def _box_sweep(x, b, faces, runs, slabs, colour, backward, plain, lines, box, inverses):
+    """All boxes of the slabs of one colour; slabs[s] is the first run of slab s, x is packed."""
+    m, k, active, strides, P = faces
+    starts, members, shift, near = lines
+    role, offset, sample, ptr, local, sign = box
+    shared, stored, kinds = inverses
     for h in prange((slabs.size - 1 - colour + 1) // 2):
         n, C, line = role.size, starts.size, strides[1]
-        wide, outside = line // C + 1, strides[0] + line
+        wide = line // C + 1
         R, Z = np.zeros((n, wide), x.dtype), np.zeros((n, wide), x.dtype)
         A, r, where = np.empty((n, n)), np.empty(n), np.empty(n, np.int64)
         first, last = slabs[2 * h + colour], slabs[2 * h + colour + 1]
@@ -285,8 +336,9 @@ def _box_sweep(
                 else:
                     number = runs[g, 4] + t - runs[g, 1]
                     for e in range(lanes):
-                        of = a, c, at + e, t + C * e, strides, P, size, outside
-                        _general_rows(R, e, x, b, m, k, near, shift, members, role, *of)
+                        _general_rows(
+                            R, e, x, b, m, k, near, shift, members, role, (a, c, at + e, t + C * e, size), strides
+                        )
                     e = 0
                     while e < lanes:
                         kind, f = kinds[number + C * e], e + 1

@@ -19,7 +19,18 @@ from ....kernels._faces import _cut_runs
 from ....operators.faces import FaceGrid, FaceSystem
 from ..level import OperatorLevel
 from ..smoothers import Smoother, SmootherRecipe
-from ._box import _box_keys, _box_sweep, _invert_boxes, _mark_boxes, _pack, _unpack
+from ._box import (
+    BoxFaces,
+    BoxInverses,
+    FaceCoefficients,
+    PackedLines,
+    _box_keys,
+    _box_sweep,
+    _invert_boxes,
+    _mark_boxes,
+    _pack,
+    _unpack,
+)
 from .coarsening import require_faces
 
 #: a slab must be at least this thick, so that every second slab is independent
@@ -77,10 +88,12 @@ class BoxTable:
         every += [(kind, at, members) for (kind, at), members in samples.items()]
         self.role = np.array([role for role, _ in faces], np.int64)
         self.offset = np.array([o for _, o in faces], np.int64)
-        self.sample = np.array([(kind, *at) for kind, at, _ in every], np.int64)
-        self.ptr = np.cumsum([0] + [len(members) for *_, members in every]).astype(np.int64)
-        self.local = np.array([n for *_, members in every for n in members], np.int64)
-        self.sign = np.array([s for *_, members in every for s in members.values()])
+        sample = np.array([(kind, *at) for kind, at, _ in every], np.int64)
+        ptr = np.cumsum([0] + [len(members) for *_, members in every]).astype(np.int64)
+        local = np.array([n for *_, members in every for n in members], np.int64)
+        sign = np.array([s for *_, members in every for s in members.values()])
+        #: the arrays of the kernels
+        self.box = BoxFaces(self.role, self.offset, sample, ptr, local, sign)
         #: every so many boxes along a line are independent: a box writes from -1 to `reach`, and reads one face further
         reach = int(self.offset.max())
         self.colours = reach + 3
@@ -152,13 +165,13 @@ class BoxSmoother(Smoother):
         """The inverses of all boxes, of which many are equal."""
         S, T = self.system, self.table
         n = T.role.size
-        system, faces, samples = (S.m, S.k, active, S.strides, S.P), (T.role, T.offset), (T.ptr, T.local, T.sign)
+        faces = FaceCoefficients(S.m, S.k, active, S.strides, S.P)
         self.shared = np.zeros((3, n, n), S.dtype)
         for a in S.grid.axes:
             centre = a * S.P + np.flatnonzero(whole[a])[:1]
-            _invert_boxes(self.shared[a : a + centre.size], centre, *system, *faces, T.sample, *samples)
+            _invert_boxes(self.shared[a : a + centre.size], centre, faces, T.box)
         keys = np.empty(others, np.uint64)
-        _box_keys(keys, self.runs, *system, *faces, T.sample)
+        _box_keys(keys, self.runs, faces, T.box)
         _, first, kind, count = np.unique(keys, return_index=True, return_inverse=True, return_counts=True)
         del keys
         most = max(stored[0] * S.n, stored[1]) // (n * n * S.dtype.itemsize)
@@ -170,7 +183,7 @@ class BoxSmoother(Smoother):
         run = rest[np.searchsorted(rest[:, 4], first[kept], side="right") - 1]
         self.stored = np.zeros((kept.size, n, n), S.dtype)
         centres = run[:, 0] * S.P + run[:, 1] + first[kept] - run[:, 4]
-        _invert_boxes(self.stored, centres, *system, *faces, T.sample, *samples)
+        _invert_boxes(self.stored, centres, faces, T.box)
         self.active = active if kept.size < first.size else np.zeros(0, np.bool_)
 
     def _pack_by_colour(self, members: np.ndarray) -> None:
@@ -215,9 +228,9 @@ class BoxSmoother(Smoother):
             _unpack(level.x, x, self.rows, line, self.starts)  # whatever r held is gone
         else:
             _pack(x, level.x, self.rows, line, self.starts)
-        matrix = S.m, S.k, self.runs, self.slabs
-        lines = S.plain, S.strides, S.P, self.starts, self.members, self.shift, self.near
-        box = T.role, T.offset, T.sample, T.ptr, T.local, T.sign, self.shared, self.stored, self.kinds, self.active
+        faces = FaceCoefficients(S.m, S.k, self.active, S.strides, S.P)
+        lines = PackedLines(self.starts, self.members, self.shift, self.near)
+        inverses = BoxInverses(self.shared, self.stored, self.kinds)
         for colour in (1, 0) if backward else (0, 1):
-            _box_sweep(x, level.b, *matrix, colour, backward, *lines, *box)
+            _box_sweep(x, level.b, faces, self.runs, self.slabs, colour, backward, S.plain, lines, T.box, inverses)
         _unpack(level.x, x, self.rows, line, self.starts)

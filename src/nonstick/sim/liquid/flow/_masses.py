@@ -122,7 +122,7 @@ def _resolved(strain):
 
 
 @parallel
-def _folding(out, phi, space, u, v, w, first, rate):
+def _folding(out, phi, space, velocity, first, rate):
     """Divergence times the step with which straight moves keep volumes: ½ tr E², E the trace-free strain of the step.
 
     Particles that move along straight lines map a small volume by I + E, and det(I + E) = 1 + div + ½(div² - tr E²) to
@@ -132,6 +132,7 @@ def _folding(out, phi, space, u, v, w, first, rate):
     it, discs that turn by 6° in a step grow by 8 % in a turn. `space` is the open part of cells.
     """
     nx, ny, nz = phi.shape
+    u, v, w = velocity
     for plane in prange(nx):
         i = np.int64(plane)
         for j in range(ny):
@@ -165,18 +166,19 @@ def _folding(out, phi, space, u, v, w, first, rate):
 
 
 @parallel
-def _add_wall_folding(out, phi, space, centre, solid, f0, f1, f2, owner, turns, s0, s1, s2, u, v, w, first, rate):
+def _add_wall_folding(out, phi, space, centre, solid, shares, owner, turns, driving, velocity, first, rate):
     """Add to `_folding` what crosses the wall of cut cells: a straight way along a curved wall leaves it.
 
     A way u dt along the wall ends at the distance d from it. The liquid at the wall must move by -d along the normal
-    besides, over the area of the wall. `solid` is the distance to walls at nodes and f0 f1 f2 are open shares of faces.
+    besides, over the area of the wall. `solid` is the distance to walls at nodes, `shares` are the open ones of faces.
 
-    A solid with a prescribed motion moves to its place along straight lines too, with the velocity s0 s1 s2, which has
-    the divergence of its turn. What counts is the way relative to it, in its own axes at the end of the step.
+    A solid with a prescribed motion moves to its place along straight lines too, with the velocity `driving`, which
+    has the divergence of its turn. What counts is the way relative to it, in its own axes at the end of the step.
     """
     nx, ny, nz = phi.shape
-    fu, fv, fw = u.reshape(-1), v.reshape(-1), w.reshape(-1)
-    g0, g1, g2 = s0.reshape(-1), s1.reshape(-1), s2.reshape(-1)
+    f0, f1, f2 = shares
+    fu, fv, fw = velocity[0].reshape(-1), velocity[1].reshape(-1), velocity[2].reshape(-1)
+    g0, g1, g2 = driving[0].reshape(-1), driving[1].reshape(-1), driving[2].reshape(-1)
     for plane in prange(nx):
         i = np.int64(plane)
         for j in range(ny):

@@ -98,10 +98,11 @@ def add_gravity(
 
 def folding(velocity: FaceField, phi: np.ndarray, solids: Any, dt: float) -> np.ndarray:
     """The divergence (1/s) that a flow needs for a step of dt in which particles move along straight lines."""
-    out, way = np.empty(phi.shape), (*velocity, velocity.axes.start, dt / solids.grid.dx)
+    out, way = np.empty(phi.shape), (velocity.arrays, velocity.axes.start, dt / solids.grid.dx)
     _folding(out, phi, solids.space, *way)
     if (solids.centre < 0.0).any():
         turns = solids.turns()
-        walls = solids.nodes, *solids.open, solids.owner, turns, *(solids.velocity if turns.any() else velocity)
+        driving = solids.velocity if turns.any() else velocity
+        walls = solids.nodes, solids.open.arrays, solids.owner, turns, driving.arrays
         _add_wall_folding(out, phi, solids.space, solids.centre, *walls, *way)
     return out / dt

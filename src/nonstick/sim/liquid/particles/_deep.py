@@ -6,6 +6,8 @@ grid, with one cell along the first axis in 2D. Places are rounded as places in 
 not depend on the box that the grid covers.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from ....kernels import merged, parallel, parallel_sum, prange, serial
@@ -170,6 +172,20 @@ def _deep_energy(squares, sums, share, velocity):
         squares[i], sums[i] = square, total
 
 
+class Way(NamedTuple):
+    """A straight move, and the lattice in cells on which particles come out of deep liquid."""
+
+    #: the time of the move, over the size of a cell
+    rate: float
+    #: places of the lattice along an axis of a cell
+    per_axis: int
+    #: the first axis along which liquid moves
+    first: int
+    #: corner of the grid in the domain, and the number of the step
+    corner: np.ndarray
+    turn: int
+
+
 @merged
 def _origin(u, v, w, nx, ny, nz, a, b, c, rate, corner):
     """Where the liquid that comes to (a, b, c) was before a straight move of `rate` times its velocity.
@@ -229,13 +245,14 @@ def _carry(out, share, values, u, v, w, cells, rate, axis, corner):
 
 
 @parallel
-def _arrivals(count, places, cells, deep, moved, u, v, w, rate, per_axis, first, corner, turn):
+def _arrivals(count, places, cells, deep, moved, velocity, way):
     """In which parts of these cells a straight move brings deep liquid to the place of this step (`_place`).
 
     They are bits of `places`, and `count` is their number.
     """
     nx, ny, nz = deep.shape
-    fu, fv, fw = u.reshape(-1), v.reshape(-1), w.reshape(-1)
+    fu, fv, fw = velocity[0].reshape(-1), velocity[1].reshape(-1), velocity[2].reshape(-1)
+    rate, per_axis, first, corner, turn = way
     thick = 1 if first == 1 else per_axis
     for t in prange(cells.size):
         q = cells[t]
@@ -276,13 +293,16 @@ def _place(i, j, k, place, per_axis, thick, corner, turn):
 
 
 @parallel
-def _bear(x, vel, aff, cells, places, begin, u, v, w, rate, per_axis, first, corner, turn, affine, nx, ny, nz):
+def _bear(born, cells, places, begin, velocity, way, affine, shape):
     """The particles that come out of deep liquid at these places of cells, from number begin[t] on.
 
     Each is what a particle would be that has moved with the liquid: it has the velocity and the gradient of the place
-    where it was.
+    where it was. `born` are the positions, velocities and gradients of the particles.
     """
-    fu, fv, fw = u.reshape(-1), v.reshape(-1), w.reshape(-1)
+    x, vel, aff = born
+    nx, ny, nz = shape
+    fu, fv, fw = velocity[0].reshape(-1), velocity[1].reshape(-1), velocity[2].reshape(-1)
+    rate, per_axis, first, corner, turn = way
     thick = 1 if first == 1 else per_axis
     for t in prange(cells.size):
         q = cells[t]

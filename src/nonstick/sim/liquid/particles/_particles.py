@@ -13,6 +13,8 @@ are repeated in each kernel that needs them, on purpose. These loops take a larg
 form. A common function would return up to fifteen numbers, and each caller needs different ones.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from ....kernels import merged, parallel, prange, serial
@@ -196,37 +198,48 @@ def _least_distances(least, solid):
                 least[i, j, k] = min(low, high) - 1e-3  # more than is rounded
 
 
-@parallel
-def _move(
-    x, vel, aff, phi, u, v, w, u0, v0, w0, pu, pv, pw, solid, clear, su, sv, sw, corner, first, flip, affine, rate,
-    margin, shift,
-):  # fmt: skip
-    """Give particles the grid velocity (u v w), move them along straight lines, then out of solids.
+class ParticleWalls(NamedTuple):
+    """The walls that particles stay out of, in cells."""
 
-    u0 v0 w0 is the grid velocity before forces, read if flip > 0: this share, in [0, 1], of the change is added to the
-    old velocity instead of replacing it; the particles move with the grid velocity all the same. `affine` keeps the
-    gradient (APIC). flip > 0 and affine exclude each other. `rate` is dt/dx. pu pv pw, read if `shift`, are
-    displacements in cells that even out the particle density: they change positions and not velocities.
+    #: distance at nodes, and in cells that of `_least_distances`
+    distance: np.ndarray
+    clear: np.ndarray
+    #: velocity at faces, one array for each axis
+    velocity: tuple[np.ndarray, ...]
+    #: how near a particle may come
+    margin: float
+
+
+@parallel
+def _move(particles, phi, velocity, before, shift, walls, corner, first, flip, affine, rate, shifted):
+    """Give particles the grid velocity, move them along straight lines, then out of solids.
+
+    `particles` are positions, velocities and gradients. `before` is the grid velocity before forces, read if flip > 0:
+    this share, in [0, 1], of the change is added to the old velocity instead of replacing it; the particles move with
+    the grid velocity all the same. `affine` keeps the gradient (APIC). flip > 0 and affine exclude each other. `rate`
+    is dt/dx. `shift`, read if `shifted`, is displacements in cells that even out the particle density: they change
+    positions and not velocities.
 
     For a particle outside the liquid (φ >= 0 in its cell), compression is removed from the gradient, because nothing
     resists compression there. Example: a particle on the surface, where the liquid holds the face below it and the face
     above it falls. It would transfer this gradient to the upper face, and gravity would make it steeper in every step
     without limit.
 
-    `solid` is the nodal distance to the walls in cells, su sv sw their velocity at the faces; the sides of the grid are
-    walls too; `clear` is that of `_least_distances`. A particle nearer than `margin` is moved out along the normal and
+    The sides of the grid are walls too. A particle nearer to a wall than its margin is moved out along the normal and
     loses its velocity into the wall, but not its velocity away from it.
 
     `corner` is that of the grid in the domain. Ends of moves are rounded as places in the domain, so that they do not
     depend on the box that the grid covers.
     """
+    x, vel, aff = particles
+    solid, clear, moving, margin = walls
     nx, ny, nz = solid.shape
     e0, e1, e2 = corner[0], corner[1], corner[2]
     cx, cy, cz = nx - 1, ny - 1, nz - 1
-    fu, fv, fw = u.reshape(-1), v.reshape(-1), w.reshape(-1)
-    fu0, fv0, fw0 = u0.reshape(-1), v0.reshape(-1), w0.reshape(-1)
-    fpu, fpv, fpw = pu.reshape(-1), pv.reshape(-1), pw.reshape(-1)
-    fsu, fsv, fsw = su.reshape(-1), sv.reshape(-1), sw.reshape(-1)
+    fu, fv, fw = velocity[0].reshape(-1), velocity[1].reshape(-1), velocity[2].reshape(-1)
+    fu0, fv0, fw0 = before[0].reshape(-1), before[1].reshape(-1), before[2].reshape(-1)
+    fpu, fpv, fpw = shift[0].reshape(-1), shift[1].reshape(-1), shift[2].reshape(-1)
+    fsu, fsv, fsw = moving[0].reshape(-1), moving[1].reshape(-1), moving[2].reshape(-1)
     fs = solid.reshape(-1)
     n = x.shape[1]
     # One loop that does everything for a particle: its place on the grid is found once, and split into loops that
@@ -266,7 +279,7 @@ def _move(
             vel[0, p], vel[1, p], vel[2, p] = n0, n1, n2
             if flip <= 0.0:  # as rounded
                 d0, d1, d2 = rate * vel[0, p], rate * vel[1, p], rate * vel[2, p]
-            if shift:
+            if shifted:
                 if first == 0:
                     d0 += _mix(fpu, q0, cy * cz, dj * cz, dk, fx, gy, gz)
                 d1 += _mix(fpv, q1, r1, cz, dk, gx, fy, gz)

@@ -25,7 +25,7 @@ from ....grid.faces import FaceField
 from ..partition import ParticlePartition
 from ..settings import STEP
 from ..tracking import StepFields
-from ._deep import _add_deep, _arrivals, _bear, _carry, _deep_energy, _drift, _layers, _occupy, _shares
+from ._deep import Way, _add_deep, _arrivals, _bear, _carry, _deep_energy, _drift, _layers, _occupy, _shares
 from ._particles import _cell_of
 from .storage import Cloud
 
@@ -222,26 +222,26 @@ class DeepLiquid:
         `moved` is that before the step.
         """
         old, before, moved, outer = self.cells, self._count, self.moved, self._edges[1]
-        way = *step.velocity, step.dt / self.solids.grid.dx, self.per_axis, self.solids.grid.axes.start
-        way = *way, self.partition.corner, step.number
+        grid = self.solids.grid
+        way = Way(step.dt / grid.dx, self.per_axis, grid.axes.start, self.partition.corner, step.number)
         new = ((depth > self.band) & (self.band > 0)).astype(np.int8)
         where = np.flatnonzero((outer < self._known) & (new == 0))
         numbers, places = np.zeros(where.size, np.int64), np.zeros(where.size, np.uint64)
         if before:
-            _arrivals(numbers, places, where, old, moved, *way)
+            _arrivals(numbers, places, where, old, moved, step.velocity.arrays, way)
         self._choose(new)
         gone = new.reshape(-1)[cells] != 0
         self.owed += int(np.count_nonzero(gone)) + self.per_cell * (before - self._count)
         if gone.any():
             cloud.keep(~gone)
         if numbers.any():
-            self._bear(cloud, where, places, numbers, way)
+            self._bear(cloud, (where, places), numbers, step.velocity, way)
 
-    def _bear(self, cloud: Cloud, where: np.ndarray, places: np.ndarray, numbers: np.ndarray, way: tuple) -> None:
+    def _bear(self, cloud: Cloud, at: tuple[np.ndarray, ...], numbers: np.ndarray, u: FaceField, way: Way) -> None:
         """Add particles at these places of cells, so many in each, but no more than are owed: then some, evenly."""
         begin, n = np.cumsum(numbers) - numbers, int(numbers.sum())
         x, vel, aff = np.full((3, n), 0.5), np.zeros((3, n), np.float32), np.zeros((9, n), np.float32)
-        _bear(x, vel, aff, where, places, begin, *way, cloud.affine, *self.cells.shape)
+        _bear((x, vel, aff), *at, begin, u.arrays, way, cloud.affine, self.cells.shape)
         most = min(max(self.owed, 0), n)
         if most < n:
             turns = np.arange(n + 1) * most // n

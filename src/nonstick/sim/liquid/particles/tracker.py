@@ -32,7 +32,7 @@ from ..sources.sources import Source, Taps, free_share
 from ..surface._surface import FARTHEST
 from ..surface.particle_surface import ParticleSurface, Pressing
 from ..tracking import Added, GridVelocity, StepFields
-from ._particles import _least_distances, _move, _part_pairs, _scatter_velocity
+from ._particles import ParticleWalls, _least_distances, _move, _part_pairs, _scatter_velocity
 from .deep import DeepLiquid, check_deep
 from .seeding import first_gradient, first_surface, first_velocity, region, seed_slabs, varies
 from .spacing import displacement
@@ -537,10 +537,10 @@ class Particles:
                 aff = np.zeros((9, 1), np.float32, order="F")
             clear = np.empty(self.grid.three, np.float32)
             _least_distances(clear, view.nodes)
-            _move(
-                one.x, vel, aff, phi, *u, *step.before[c], *shift, view.nodes, clear, *solids.velocity,
-                self.partition.corner, first, self.flip, one.affine, step.dt / self.dx, SEEDING.margin, even_out,
-            )  # fmt: skip
+            walls = ParticleWalls(view.nodes, clear, solids.velocity.arrays, SEEDING.margin)
+            fields, where = (u.arrays, step.before[c].arrays, shift.arrays), (self.partition.corner, first)
+            rate = step.dt / self.dx
+            _move((one.x, vel, aff), phi, *fields, walls, *where, self.flip, one.affine, rate, even_out)
             if one is not cloud:
                 cloud.x[:, mine], cloud.vel[:, mine], cloud.aff[:, mine] = one.x, one.vel, one.aff
         if solids.layers is not None:
