@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from nonstick import ViscosityProblem
+from nonstick.bench.problems import ball_in_a_box
 from nonstick.compositions import BOX_MG, CHEBYSHEV_MG, face_multigrid
 from nonstick.discretise import StokesProblem
 from nonstick.inverse.multigrid.bottom import Sweeps
@@ -123,6 +124,15 @@ def test_restriction_has_the_stencils_of_the_paper(d):
                 line[4:8] = 0.125, 0.375, 0.375, 0.125
             expected = expected * line.reshape([-1 if i == axis else 1 for i in range(3)])
         np.testing.assert_allclose(spread, expected, atol=1e-15)
+
+
+@pytest.mark.parametrize(("n", "d"), [(40, 2), (18, 3), (26, 3)])
+def test_unknowns_of_coarse_levels_have_an_equation(n, d):
+    """The stress of an edge beside a coarse wall may vanish, and with it all that acted on a face."""
+    fine = ball_in_a_box(n, d).system
+    for _ in range(2):
+        fine = coarsen_volumes(fine)
+        assert fine.matrix().diagonal().min() > 0.0
 
 
 def test_coarse_coefficients_are_exact_where_liquid_is_full():

@@ -181,12 +181,11 @@ def _coarsen_samples(out, fine, coarse_extent, fine_extent, kinds, factor):
 
 
 @parallel
-def _coarsen_faces(active, fluid, fine_active, fine_fluid, m, k, coarse_extent, fine_extent, kinds, a):
-    """Unknowns of component a on the coarse grid.
+def _coarsen_faces(active, fluid, fine_active, fine_fluid, coarse_extent, fine_extent, kinds):
+    """Faces of one component on the coarse grid that may be unknowns.
 
-    fluid: every fine face on the coarse face is fluid. active: fluid, parent of a fine unknown (P must reproduce
-    constants at a free surface, so all parents are needed), and with its own equation. m, k are the coarse
-    coefficients, (M0, M1, M2) and (6, M0, M1, M2).
+    fluid: every fine face on the coarse face is fluid. active: fluid, and parent of a fine unknown (P must reproduce
+    constants at a free surface, so all parents are needed).
     """
     for I in prange(1, coarse_extent[0] + 1):
         i = I if kinds[0] == 0 else 2 * I - 1
@@ -216,14 +215,25 @@ def _coarsen_faces(active, fluid, fine_active, fine_fluid, m, k, coarse_extent, 
                                 free = False
                 fluid[I, J, K] = free
                 if free and parent:
-                    d = m[I, J, K]
-                    if a == 0:
-                        d += k[0, I, J, K] + k[0, I - 1, J, K]
-                        d += k[2, I, J, K] + k[2, I, J, K + 1] + k[3, I, J, K] + k[3, I, J + 1, K]
-                    elif a == 1:
-                        d += k[4, I, J, K] + k[4, I, J - 1, K]
-                        d += k[3, I, J, K] + k[3, I + 1, J, K] + k[1, I, J, K] + k[1, I, J, K + 1]
-                    else:
-                        d += k[5, I, J, K] + k[5, I, J, K - 1]
-                        d += k[1, I, J, K] + k[1, I, J + 1, K] + k[2, I, J, K] + k[2, I + 1, J, K]
-                    active[I, J, K] = d > 0.0
+                    active[I, J, K] = True
+
+
+@parallel
+def _with_equations(active, m, k, extent, a):
+    """Active faces of component a that have neither mass nor stress are none; k has six arrays, as a coarse level."""
+    for I in prange(1, extent[0] + 1):
+        for J in range(1, extent[1] + 1):
+            for K in range(1, extent[2] + 1):
+                if not active[I, J, K]:
+                    continue
+                d = m[I, J, K]
+                if a == 0:
+                    d += k[0, I, J, K] + k[0, I - 1, J, K]
+                    d += k[2, I, J, K] + k[2, I, J, K + 1] + k[3, I, J, K] + k[3, I, J + 1, K]
+                elif a == 1:
+                    d += k[4, I, J, K] + k[4, I, J - 1, K]
+                    d += k[3, I, J, K] + k[3, I + 1, J, K] + k[1, I, J, K] + k[1, I, J, K + 1]
+                else:
+                    d += k[5, I, J, K] + k[5, I, J, K - 1]
+                    d += k[1, I, J, K] + k[1, I, J + 1, K] + k[2, I, J, K] + k[2, I + 1, J, K]
+                active[I, J, K] = d > 0.0

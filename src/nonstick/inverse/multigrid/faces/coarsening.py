@@ -23,7 +23,14 @@ from ....operators.base import Operator
 from ....operators.faces import FaceGrid, FaceSystem, cell_array, face_shift
 from ...base import Directions
 from ..hierarchy import MultigridInverse, Stepwise
-from ._transfer import _coarsen_faces, _coarsen_samples, _faces_prolong, _faces_restrict, _wall_edges
+from ._transfer import (
+    _coarsen_faces,
+    _coarsen_samples,
+    _faces_prolong,
+    _faces_restrict,
+    _wall_edges,
+    _with_equations,
+)
 
 AIR, FLUID, SOLID = 0, 1, 2
 
@@ -166,13 +173,14 @@ def coarsen_volumes(fine: FaceSystem) -> FaceSystem:
     was = fine.active()
     active, fluid = np.zeros((2, 3, *coarse.padded), np.bool_)
     for a in grid.axes:
-        frames = _frames(grid, coarse, face_shift(a))
-        _coarsen_faces(active[a], fluid[a], was[a], fine.fluid[a], mass[a], stress, *frames, a)
+        _coarsen_faces(active[a], fluid[a], was[a], fine.fluid[a], *_frames(grid, coarse, face_shift(a)))
     halved = np.array([axis in grid.axes for axis in range(3)], np.int64)
     for e in grid.edges:
         extents = _frames(grid, coarse, grid.edge_shift(e))[:2]
         for a, b in ((a, b) for a in grid.axes for b in grid.axes if {a, b, e} == {0, 1, 2}):
             _wall_edges(stress[1 + e], fine_k[1 + e], fluid[a], fine.fluid[a], *extents, halved, a, b, 0.25)
+    for a in grid.axes:  # edges beside walls may have lost the only stress of a face
+        _with_equations(active[a], mass[a], stress, _frames(grid, coarse, face_shift(a))[0], a)
     scale = None if fine.scale is None else fine.scale / 4
     return FaceSystem(coarse, m, k, active, scale, fluid)
 
