@@ -30,7 +30,7 @@ def main() -> None:
 
     from nonstick import Scene, Simulation
     from nonstick.parallel.comm import world
-    from nonstick.sim.liquid.partition import simulate
+    from nonstick.sim.liquid.distributed import simulate
 
     comm = world()
     more = {} if words.rtol is None else {"solver.viscosity_rtol": words.rtol}

@@ -43,8 +43,8 @@ def main() -> None:
 
     from nonstick import Scene
     from nonstick.parallel.comm import world
+    from nonstick.sim.liquid.distributed import simulate
     from nonstick.sim.liquid.flow.pressure import PressureStage
-    from nonstick.sim.liquid.partition import simulate
 
     comm = world()
     dimension = len(Scene.load(words.scene).shape)

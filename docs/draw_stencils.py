@@ -20,7 +20,7 @@ from nonstick.bench.row import version
 from nonstick.inverse import Voxels
 from nonstick.inverse.multigrid.faces.box import Face, full_box, stencil_box
 from nonstick.inverse.multigrid.faces.coarsening import FaceTransfer
-from nonstick.inverse.multigrid.grid.geometric import Faces, Geometric, Halved
+from nonstick.inverse.multigrid.grid.geometric import CellFaces, Geometric, Halved
 from nonstick.pictures.render.charts import COLOURS, finish, new_figure
 
 IMAGES = Path(__file__).parent / "images" / "papers"
@@ -78,7 +78,7 @@ def weights_of(cell: tuple[int, ...], wall: bool = False) -> dict[tuple[int, ...
     speed = tuple(np.zeros_like(w) for w in weights)
     source = PressureProblem(phi_liquid=-np.ones((8,) * d), velocity=speed, dt=1.0, dx=1.0, weights=tuple(weights))
     A = source.problem.A
-    faces = Faces.of(A)
+    faces = CellFaces.of(A)
     half = Halved.of(faces, split=False)
     row = int(np.flatnonzero((np.asarray(A.cells)[:, :d] == cell).all(axis=1))[0])
     P = Geometric().interpolation(faces, half)[[row]].tocoo()
