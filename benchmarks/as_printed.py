@@ -231,7 +231,7 @@ def jacobi(sizes):
     """The viscosity test problem of §7 by the multigrid baseline, damped by 1/2 and by 2/3."""
     for n in sizes:
         for strength in STRENGTHS:
-            for method in ("visc-jacobi-mg", "visc-jacobi-mg+literal", "visc-box-mg"):
+            for method in ("visc-jacobi-mg", "visc-jacobi-mg+mcadams", "visc-box-mg"):
                 s = nonstick.solve_problem(ball(n, 3, strength=strength), method, maxiter=80, criterion="papers")
                 case = f"μΔt/ρ = {strength:g}"
                 count = {"iterations": s.iterations, "converged": s.converged}

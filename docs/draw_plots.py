@@ -29,8 +29,8 @@ from nonstick.pictures.render.heat import HeatView, legend
 from nonstick.pictures.render.movie import above, label, write_picture
 from nonstick.sim.heat.simulation import Heat
 
-#: boxes and Jacobi sweeps, the latter damped by ½ and by ⅔, which is the paper's
-SMOOTHERS = ("visc-box-mg", "visc-jacobi-mg", "visc-jacobi-mg+literal")
+#: boxes and Jacobi sweeps, the latter damped by ½ and by McAdams' ⅔; the paper prints no factor
+SMOOTHERS = ("visc-box-mg", "visc-jacobi-mg", "visc-jacobi-mg+mcadams")
 
 
 def curve(problem: ViscousBox, method: str, start: np.ndarray | None = None) -> Trace:

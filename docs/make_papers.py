@@ -4,9 +4,11 @@
 
 A row has `item` and `what`; `theirs` and `their_size`, the paper's words; `ours` and `our_size`; `counts`, the numbers
 of a table: one line for each method of the paper (`paper`, `theirs`) and ours (`method`, `ours`), one number for each
-of the `sizes`, in the `unit`; `commands` that make ours, with the `version` of the source
-(`nonstick.bench.row.version`); `pictures` below docs/images; `short` and `because`, why it differs. Numbers that
-`make papers` has measured again are in docs/papers.json and replace those of the row.
+of the `sizes`, in the `unit` (of the row, or of the line); `case`, where one label names several problems;
+`their_sizes`, where the paper's grids are others (0: the paper has none); `table`, numbers of another shape, a list of
+lines of words; `commands` that make ours, with the `version` of the source (`nonstick.bench.row.version`); `pictures`
+below docs/images; `short` and `because`, why it differs. Numbers that `make papers` has measured again are in
+docs/papers.json and replace those of the row.
 """
 
 from __future__ import annotations
@@ -51,13 +53,21 @@ def papers() -> list[dict]:
     for paper in found:
         for row in paper["row"]:
             for line in row.get("counts", ()):
+                line.setdefault("unit", row["unit"])
                 for k, n in enumerate(row["sizes"]):
-                    new = again.get(f"{paper['name']}, {row['item']}, {line['method']}, {n}")
+                    new = again.get(key(paper["name"], row, line, n))
                     if new is not None:
                         line["ours"][k] = new["value"]
                         row.setdefault("versions", {}).setdefault(new["version"], []).append((line["method"], n))
             row["status"] = row.get("status") or judged(row)
     return found
+
+
+def key(paper: str, row: dict, line: dict, n: int) -> str:
+    """The name of a number in docs/papers.json."""
+    more = [line["case"]] if "case" in line else []
+    more += [line["unit"]] if line["unit"] != row["unit"] else []
+    return ", ".join([paper, row["item"], line["method"], *more, str(n)])
 
 
 def verdict(theirs: list[float], ours: list[float], slack: float = ITERATIONS) -> str:
@@ -69,14 +79,16 @@ def verdict(theirs: list[float], ours: list[float], slack: float = ITERATIONS) -
     return "more" if max(apart) > 0.0 else "fewer"
 
 
-def slack(row: dict) -> float:
-    """By how much counts may always differ; outer iterations are few."""
-    return ITERATIONS if row["unit"] == "iterations" else 0.0
+def compared(line: dict) -> str:
+    """The verdict on a line of counts, "" for other units; outer iterations are few and have no slack."""
+    if line["unit"] not in COUNTED:
+        return ""
+    return verdict(line["theirs"], line["ours"], ITERATIONS if line["unit"] == "iterations" else 0.0)
 
 
 def judged(row: dict) -> str:
     """The status of a row by its counts."""
-    found = {verdict(line["theirs"], line["ours"], slack(row)) for line in row["counts"]}
+    found = {compared(line) for line in row["counts"]}
     return "worse" if "more" in found else "better" if "fewer" in found else "reproduced"
 
 
@@ -121,19 +133,30 @@ def anchor(title: str) -> str:
 
 def table(row: dict) -> list[str]:
     """The counts of a row: the paper's number and ours for every size."""
-    power = {2: "²", 3: "³"}[row["dimension"]]
-    judge = row["unit"] in COUNTED
-    heads = [f"{n}{power}" for n in row["sizes"]] + ["ours"] * judge
-    lines = [
-        f"| paper / ours, {UNITS.get(row['unit'], row['unit'])} | {' | '.join(heads)} |",
-        "|---|" + "---|" * len(heads),
-    ]
+    power = {0: " cells", 2: "²", 3: "³"}[row["dimension"]]
+    judge = row["status"] != "another set-up" and any(line["unit"] in COUNTED for line in row["counts"])
+    theirs = row.get("their_sizes", row["sizes"])
+    heads = [f"{n}{power}" if t in (0, n) else f"{t}{power} / {n}{power}" for t, n in zip(theirs, row["sizes"])]
+    heads += ["ours"] * judge
+    lines = [f"| paper / ours, {unit(row)} | {' | '.join(heads)} |", "|---|" + "---|" * len(heads)]
     for line in row["counts"]:
         theirs = line["theirs"] or [math.nan] * len(row["sizes"])
         cells = [f"{number(t)} / **{number(o)}**" for t, o in zip(theirs, line["ours"])]
-        name = f"{line['paper']} / `{line['method']}`" if line["paper"] else f"`{line['method']}`"
-        lines.append(f"| {name} | {' | '.join(cells + [verdict(theirs, line['ours'], slack(row))] * judge)} |")
+        name = f"`{line['method']}`" + (f" in {line['case']}" if "case" in line else "")
+        name = f"{line['paper']} / {name}" if line["paper"] else name
+        name += f", {unit(line)}" if line["unit"] != row["unit"] else ""
+        lines.append(f"| {name} | {' | '.join(cells + [compared(line)] * judge)} |")
     return [*lines, ""]
+
+
+def unit(of: dict) -> str:
+    return UNITS.get(of["unit"], of["unit"])
+
+
+def words(lines: list[list[str]]) -> list[str]:
+    """A table of another shape; its first line is the head."""
+    head, *rest = [f"| {' | '.join(line)} |" for line in lines]
+    return [head, "|" + "---|" * len(lines[0]), *rest, ""]
 
 
 def number(value: float) -> str:
@@ -148,6 +171,7 @@ def block(row: dict) -> list[str]:
         "",
     ]
     lines += table(row) if "counts" in row else []
+    lines += words(row["table"]) if "table" in row else []
     for side, size, text in (
         ("paper", row.get("their_size"), row.get("theirs")), ("ours", row.get("our_size"), row.get("ours")),
     ):  # fmt: skip

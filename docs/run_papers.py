@@ -44,7 +44,8 @@ def commands() -> dict[str, list[tuple[str, dict]]]:
 
 
 def folder(command: str) -> Path:
-    return RUNS / hashlib.sha256(command.encode()).hexdigest()[:10]
+    """Where a command keeps its output; tables always draw their figures, so asking for them changes nothing."""
+    return RUNS / hashlib.sha256(command.replace(" --figures DIR", "").encode()).hexdigest()[:10]
 
 
 def record(command: str) -> dict:
@@ -78,9 +79,15 @@ def started(command: str, directory: Path) -> list[str]:
     return [sys.executable, "-m", "nonstick", *words[1:], *extra]
 
 
-def label(row: dict) -> str:
-    """The method of a row of a table, as papers.toml names it."""
-    return f"{row.get('method')}{' from zero' if row.get('case', '').endswith('from zero') else ''}"
+def same(row: dict, line: dict, n: int) -> bool:
+    """Whether a row of a table is the one that a line of papers.toml names."""
+    case = row.get("case", "")
+    label = f"{row.get('method')}{' from zero' if case.endswith('from zero') else ''}"
+    return (label, row.get("n")) == (line["method"], n) and ("case" not in line or case.endswith(line["case"]))
+
+
+def value(row: dict, unit: str) -> object:
+    return row[unit] if row.get(unit) is not None else row.get("extra", {}).get(unit)
 
 
 def owner(row: dict, method: str, n: int) -> str | None:
@@ -106,11 +113,11 @@ def measured(command: str, rows: list[tuple[str, dict]]) -> dict[str, dict]:
                 for n in row["sizes"]:
                     if owner(row, line["method"], n) != command:
                         continue
-                    same = [r for r in made if (label(r), r.get("n")) == (line["method"], n)]
-                    value = same[0].get(row["unit"]) if len(same) == 1 else None  # several parts: not one number
-                    if isinstance(value, (int, float)) and math.isfinite(value):
-                        key = f"{paper}, {row['item']}, {line['method']}, {n}"
-                        found[key] = {"value": float(f"{value:.4g}"), "version": same[0].get("version") or version()}
+                    rows_of = [r for r in made if same(r, line, n)]
+                    got = value(rows_of[0], line["unit"]) if len(rows_of) == 1 else None  # several parts: none
+                    if isinstance(got, (int, float)) and math.isfinite(got):
+                        name = make_papers.key(paper, row, line, n)
+                        found[name] = {"value": float(f"{got:.4g}"), "version": rows_of[0].get("version") or version()}
     return found
 
 
@@ -139,6 +146,9 @@ def main() -> None:
     began = time.monotonic()
     for k, command in enumerate(left, 1):
         guess = seconds(command, every[command])
+        if record(command).get("version") == now:  # the same command with its figures
+            keep(measured(command, every[command]))
+            continue
         if given.list:
             print(f"{guess / 60:7.1f} min  {command}")
             continue

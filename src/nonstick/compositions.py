@@ -295,7 +295,7 @@ METHODS: dict[str, Method] = {
     "visc-box-mg+full": viscous(face_multigrid(MeanVolumes(), BoxSweep(full=True))),
     "visc-jacobi-mg": viscous(face_multigrid(Voxels(), BandJacobi(), Sweeps(BandJacobi(steps=0), 200))),
     "visc-jacobi-mg+cg": viscous(face_multigrid(Voxels(), BandJacobi())),
-    "visc-jacobi-mg+literal": viscous(
+    "visc-jacobi-mg+mcadams": viscous(
         face_multigrid(Voxels(), BandJacobi(damping=2 / 3), Sweeps(BandJacobi(steps=0, damping=2 / 3), 200))
     ),
     "visc-cg": viscous(Jacobi()),

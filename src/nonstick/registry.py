@@ -118,7 +118,7 @@ _METHODS: dict[str, Entry] = {
     "visc-box-mg+full": Entry("ablation: visc-box-mg with the rectangular box of 17 or 75 faces", "viscosity"),
     "visc-jacobi-mg": Entry("viscosity: CG over multigrid with damped Jacobi, the naïve baseline", "viscosity"),
     "visc-jacobi-mg+cg": Entry("viscosity: visc-jacobi-mg with conjugate gradients at the bottom", "viscosity"),
-    "visc-jacobi-mg+literal": _shown_to_fail("viscosity: visc-jacobi-mg with McAdams' damping of 2/3", "viscosity"),
+    "visc-jacobi-mg+mcadams": _shown_to_fail("viscosity: visc-jacobi-mg with McAdams' damping of 2/3", "viscosity"),
     "visc-cg": Entry("viscosity: conjugate gradients with the diagonal", "viscosity"),
     "visc-mic-cg": Entry("viscosity: modified incomplete Cholesky CG on the assembled matrix", "viscosity"),
     "visc-direct": Entry("viscosity: sparse factorisation of the assembled matrix", "viscosity"),
