@@ -8,7 +8,7 @@ import pages
 import pytest
 from typer.main import get_command
 
-from nonstick import Scene
+from nonstick import Scene, registry
 from nonstick.bench import get
 from nonstick.cli import app
 from nonstick.cli.scene import load_scene
@@ -67,6 +67,11 @@ def test_a_row_says_what_was_run(row):
 ])  # fmt: skip
 def test_counts_are_judged_by_a_rule(theirs, ours, found):
     assert MADE["verdict"](theirs, ours) == found
+
+
+def test_every_literal_name_says_what_it_reads_through():
+    text = (DOCS / "explanation" / "as_printed.md").read_text(encoding="utf-8")
+    assert all(f"`{name}`" in text for name in registry.entries() if "literal" in name)
 
 
 def test_the_summary_is_short():
