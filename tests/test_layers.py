@@ -141,7 +141,7 @@ def test_loops_stay_where_the_architecture_says():
                 node.name
                 for node in tree.body
                 if isinstance(node, ast.FunctionDef)
-                and {"serial", "parallel", "merged", "inline"} & {ast.unparse(d) for d in node.decorator_list}
+                and {"serial", "parallel", "merged"} & {ast.unparse(d) for d in node.decorator_list}
             }
             alone |= {".".join(path.relative_to(ROOT).with_suffix("").parts): loops} if loops else {}
     for name, package, path in modules():

@@ -1,12 +1,15 @@
 """The log tells when kernels are compiled: once in a sentence, then kernel by kernel."""
 
+import gc
 import logging
 import types
 
 import numba
+import numpy as np
 import pytest
 from numba.core import event
 
+from nonstick import kernels
 from nonstick.kernels import compiling
 
 
@@ -110,3 +113,48 @@ def test_events_that_name_no_function_are_passed_over(listener):
         with event.trigger_event("numba:compile", data):
             pass
     assert listener.kernels == 0
+
+
+@pytest.mark.parametrize("collects", [True, False])
+def test_no_garbage_is_collected_while_a_kernel_is_compiled(collects):
+    own, seen, before = compiling.NoCollection(), [], gc.isenabled()
+
+    class Watch(event.Listener):
+        def on_start(self, event):
+            seen.append(gc.isenabled())
+
+        on_end = on_start
+
+    watch = Watch()
+    (gc.enable if collects else gc.disable)()
+    for listener in (own, watch):
+        event.register("numba:compile", listener)
+    try:
+        assert kernel()(1) == 4
+        assert seen == [False, False, False, collects]  # outer, inner, inner, outer
+        assert gc.isenabled() is collects
+        kernel("elsewhere")(1)
+        assert seen[4:] == [collects] * 4
+    finally:
+        for listener in (own, watch):
+            event.unregister("numba:compile", listener)
+        (gc.enable if before else gc.disable)()
+
+
+@kernels.merged
+def _larger(x, y):
+    return max(x, y) * 2
+
+
+@kernels.serial
+def _largest(x):
+    top = x[0]
+    for value in x:
+        top = _larger(top, value) / 2
+    return top
+
+
+def test_python_runs_a_function_that_only_loops_call():
+    assert _largest(np.array([3.0, 7.0, 5.0])) == 7.0
+    _larger.compile((numba.int64, numba.int64))
+    assert _larger(3, 4) == 8

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..kernels import inline, parallel, prange
+from ..kernels import merged, parallel, prange
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ SETTINGS = LiquidSettings()
 TRACE, LIGHTEST = SETTINGS.trace, SETTINGS.lightest
 
 
-@inline
+@merged
 def _face(here, there, w, scale, least):
     """The terms of an open face: (weight to the neighbour if it is liquid, diagonal)."""
     if w <= 0.0:
@@ -35,7 +35,7 @@ def _face(here, there, w, scale, least):
     return 0.0, w * scale / max(here / (here - there), least)
 
 
-@inline
+@merged
 def _flux(w, u, s):
     """Flux of a partly open face whose closed part moves with the solid; closed parts never read u."""
     if w <= 0.0:
@@ -45,7 +45,7 @@ def _flux(w, u, s):
     return w * u + (1.0 - w) * s
 
 
-@inline
+@merged
 def _outflow(f, u, s, i, j, k, a, b, c):
     """Flux out of a cell through its two faces along the axis (a, b, c); s is a single zero for solids at rest."""
     moving = 1 if s.size > 1 else 0
@@ -105,7 +105,7 @@ def _pressure_rows(weights, d, b, cells, phi, shares, velocity, solid, scale, dx
         b[t] = -out / dx
 
 
-@inline
+@merged
 def _face_update(out, p, phi, f, s, factor, least, o, i, k):
     """One face of `_pressure_update`."""
     n = p.shape[1]
@@ -154,7 +154,7 @@ def _pressure_update(out, p, phi, f, s, factor, least):
 # -- liquid whose mass on faces is given ------------------------------------------------------------------------
 
 
-@inline
+@merged
 def _has_air_beside(fraction, fu, fv, fw, i, j, k):
     """Whether a cell has an open face to a cell without liquid."""
     nx, ny, nz = fraction.shape
@@ -166,7 +166,7 @@ def _has_air_beside(fraction, fu, fv, fw, i, j, k):
     return air or (k + 1 < nz and fw[i, j, k + 1] > 0.0 and fraction[i, j, k + 1] <= TRACE)
 
 
-@inline
+@merged
 def _gives_air(fraction, phi, fu, fv, fw, i, j, k):
     """Whether the air of a cell, with its centre in air, may leave it to a cell without liquid."""
     return phi[i, j, k] >= 0.0 and _has_air_beside(fraction, fu, fv, fw, i, j, k)
@@ -206,7 +206,7 @@ def _cells_with_liquid(out, fraction, phi, fu, fv, fw):
                 out[i, j, k] = air
 
 
-@inline
+@merged
 def _lightness(w, mass):
     """Open share over mass: how much faster than inside the liquid a pressure accelerates a face."""
     return w / max(mass, LIGHTEST * w) if w > 0.0 else 0.0

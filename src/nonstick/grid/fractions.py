@@ -22,7 +22,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..errors import NonstickError, brief, did_you_mean
-from ..kernels import inline, parallel, prange, serial
+from ..kernels import merged, parallel, prange, serial
 from ..kernels._components import _label
 from .faces import between, ends, lifted, lower, upper
 
@@ -98,7 +98,7 @@ def cover(phi: np.ndarray) -> tuple[np.ndarray, ...]:
     return tuple(out)
 
 
-@inline
+@merged
 def _solid_part(a, b):
     """The part of a segment with phi < 0, linear between its ends."""
     if a < 0.0:
@@ -106,12 +106,12 @@ def _solid_part(a, b):
     return b / (b - a) if b < 0.0 else 0.0
 
 
-@inline
+@merged
 def _snap(a, eps):
     return 0.0 if abs(a) <= eps else a
 
 
-@inline
+@merged
 def _corner(a, b, c):
     """Area of the triangle cut off at corner a, between the corner's neighbours b and c (opposite signs to a)."""
     return 0.5 * (a / (a - b)) * (a / (a - c))

@@ -6,9 +6,8 @@ Decorators shared by every kernel file:
 - `parallel`  with loops over `prange`, which are shared among threads (see `teams.py`, which says what may stand
   outside of them); results do not depend on the number of threads
 - `parallel_sum`  the same for kernels that sum over fixed pieces: inside one, SIMD may reorder the sum
-- `inline`    a small pointwise function used by the kernels of the same file
-- `merged`    the same, but LLVM does the inlining, so it compiles faster; for functions that take arrays, because
-  a call that passes arrays is slow; `merged_sum` for one that forms a sum which may be reordered
+- `merged`    a function that kernels call and Python does not: LLVM puts it into each of them, because a call that
+  passes arrays is slow; `merged_sum` for one that forms a sum which may be reordered
 
 Floating-point contraction (fused multiply-add) is allowed; sums may be reordered only in kernels with `sum` in their
 decorator.
@@ -24,6 +23,7 @@ from typing import Any
 os.environ.setdefault("GOMP_SPINCOUNT", "1000")
 
 from numba import config, get_num_threads, njit, set_num_threads
+from numba.core.registry import CPUDispatcher
 
 from . import _cache, compiling, teams
 from .teams import ONE_THREAD_BELOW, prange
@@ -43,7 +43,7 @@ _Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 def _decorator(*, threads: bool = False, prepare: Callable[[], None] = lambda: None, **options: Any) -> _Decorator:
     def decorate(function):
-        kernel = njit(cache=True, nogil=True, **options)(function)
+        kernel = njit(cache=True, nogil=True, no_cfunc_wrapper=True, **options)(function)
         if not threads:
             return _cache.sealed(kernel, prepare)
         if function.__globals__.get("prange") is not prange:
@@ -53,12 +53,31 @@ def _decorator(*, threads: bool = False, prepare: Callable[[], None] = lambda: N
     return decorate
 
 
+def _inner(**options: Any) -> _Decorator:
+    """A decorator of functions that compiled loops call and Python does not, so that nothing is compiled for Python."""
+    compiled = _decorator(no_cpython_wrapper=True, **options)
+
+    def decorate(function):
+        kernel = compiled(function)
+        if kernel is not function:
+            kernel.__class__ = _Inner
+        return kernel
+
+    return decorate
+
+
+class _Inner(CPUDispatcher):
+    """Called from Python, as tests do, it runs as it is written."""
+
+    def __call__(self, *args):
+        return self.py_func(*args)
+
+
 serial = _decorator(fastmath={"contract"})
 parallel = _decorator(threads=True, fastmath={"contract"})
 parallel_sum = _decorator(threads=True, fastmath={"contract", "reassoc"})
-inline = _decorator(inline="always", fastmath={"contract"})
-merged = _decorator(forceinline=True, fastmath={"contract"})
-merged_sum = _decorator(forceinline=True, fastmath={"contract", "reassoc"})
+merged = _inner(forceinline=True, fastmath={"contract"})
+merged_sum = _inner(forceinline=True, fastmath={"contract", "reassoc"})
 
 
 @contextmanager

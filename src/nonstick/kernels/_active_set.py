@@ -2,14 +2,14 @@
 
 import numpy as np
 
-from . import inline, merged, parallel, prange, serial
+from . import merged, parallel, prange, serial
 
 BLOCK = 4096
 #: rounding of a row, in units of the machine's precision: products, their sum, and the last bit of x
 ULPS = 8 * 2.0**-52
 
 
-@inline
+@merged
 def _look_block(k, x, r, bounded, rows, at, d, lower, upper, policy, slack, flips, whole):
     """Policy of the bounded rows of block k, and the largest residual (of the bounded rows, or of the whole block)."""
     top = 0.0

@@ -8,7 +8,7 @@ Blocks are used even if their cells are not connected. `multigrid._strength` cou
 two sides of a wall.
 """
 
-from . import inline, merged, parallel, prange, serial
+from . import merged, parallel, prange, serial
 
 
 @serial
@@ -106,7 +106,7 @@ def _galerkin_blocks(c0, c1, c2, ce, w0, w1, w2, e, active, parent, cells, shape
                 k += 1
 
 
-@inline
+@merged
 def _segment_of(start, t):
     low = 0
     high = start.size - 1

@@ -4,10 +4,10 @@ the cells of a mask.
 Sets are trees: `root[i]` leads to the smallest member of the set of i.
 """
 
-from . import inline, serial
+from . import merged, serial
 
 
-@inline
+@merged
 def _find(root, i):
     while root[i] != i:
         root[i] = root[root[i]]
@@ -15,7 +15,7 @@ def _find(root, i):
     return i
 
 
-@inline
+@merged
 def _unite(root, i, j):
     """The smaller root leads, so that roots precede what they lead."""
     i = _find(root, i)

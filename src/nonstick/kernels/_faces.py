@@ -20,12 +20,12 @@ Indices are unsigned: a signed index makes numba test for wrap-around, and the l
 
 import numpy as np
 
-from . import inline, parallel, prange, serial
+from . import merged, parallel, prange, serial
 
 u64 = np.uint64
 
 
-@inline
+@merged
 def _product(x, m, k, t, A, B, C, KA, KB, KC, sa, sb, sc):
     """(A x)_t with every coefficient loaded."""
     own = x[A + t]
@@ -43,7 +43,7 @@ def _product(x, m, k, t, A, B, C, KA, KB, KC, sa, sb, sc):
     )
 
 
-@inline
+@merged
 def _plain_neighbours(x, t, A, B, C, ka, kb, kc, sa, sb, sc):
     """The off-diagonal part of minus (A x)_t with constant coefficients."""
     return (

@@ -12,12 +12,12 @@ the loop would not vectorise.
 
 import numpy as np
 
-from . import inline, parallel, parallel_sum, prange, serial
+from . import merged, parallel, parallel_sum, prange, serial
 
 u64 = np.uint64
 
 
-@inline
+@merged
 def _stencil_apply_segment(s, out, x, w0, w1, w2, d, start, offset):
     xm, xp, ym, yp, zm, zp = offset[s]
     one = x.dtype.type(1)
@@ -51,7 +51,7 @@ def _stencil_energy(out, energy, x, w0, w1, w2, d, start, offset):
         energy[s] = v
 
 
-@inline
+@merged
 def _stencil_residual_segment(s, out, b, x, w0, w1, w2, d, start, offset):
     xm, xp, ym, yp, zm, zp = offset[s]
     one = x.dtype.type(1)
@@ -74,7 +74,7 @@ def _stencil_residual(out, b, x, w0, w1, w2, d, start, offset):
         _stencil_residual_segment(s, out, b, x, w0, w1, w2, d, start, offset)
 
 
-@inline
+@merged
 def _stencil_relax_segment(s, x, b, lower, upper, w0, w1, w2, d, start, offset, parity, colour, omega, projected):
     xm, xp, ym, yp, zm, zp = offset[s]
     one = x.dtype.type(1)

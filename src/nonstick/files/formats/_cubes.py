@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...kernels import inline, merged, parallel, prange
+from ...kernels import merged, parallel, prange
 
 #: corners of a cube as bits: 4 x + 2 y + z
 CORNERS = list(product((0, 1), repeat=3))
@@ -151,7 +151,7 @@ FIRST_CUTS = np.array(
 ALL_OUT, ALL_IN = np.uint64(0), np.uint64(2**64 - 1)
 
 
-@inline
+@merged
 def _value(phi, tiny):
     """φ without zeros, which would give triangles without area."""
     return phi if abs(phi) >= tiny else (-tiny if phi < 0.0 else tiny)
@@ -231,7 +231,7 @@ def _count(cross, vertices, triangles, middles, phi, tiny, first, faces, begin, 
             vertices[i, j], triangles[i, j], middles[i, j] = points, faces_here, some
 
 
-@inline
+@merged
 def _before(bits, axis):
     """How many vertices of a sample come before that of an axis (3: that of the cube, 4: all)."""
     low = bits & ((1 << axis) - 1)

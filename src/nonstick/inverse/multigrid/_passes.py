@@ -13,12 +13,12 @@ threads, or returning to Python, would cost more than the work on small levels.
 
 import numpy as np
 
-from ...kernels import inline, parallel, prange, serial
+from ...kernels import merged, parallel, prange, serial
 
 START, ZERO, PASS, PASS_RESIDUAL, RESIDUAL, CLEAR, RESTRICT, PROLONG = range(8)
 
 
-@inline
+@merged
 def _sum_row(i, x, b, weights, indices, indptr):
     s = b[i]
     for q in range(indptr[i], indptr[i + 1]):
@@ -137,7 +137,7 @@ def _add_parents(x, dinv, coarse, parent, first, last):
 u64 = np.uint64
 
 
-@inline
+@merged
 def _stencil_segment(x, r, b, w0, w1, w2, d, start, offset, parity, colour, keep, gain, with_r, s):
     xm, xp, ym, yp, zm, zp = offset[s]
     h0 = 1.0 if xm != 0 else 0.0
@@ -171,7 +171,7 @@ def _scale_start(x, b, d, omega):
         x[t] = omega * b[t] / d[t] if d[t] > 0.0 else 0.0
 
 
-@inline
+@merged
 def _csr_row(x, r, b, data, indices, indptr, d, keep, gain, with_r, i):
     e = b[i]
     for q in range(indptr[i], indptr[i + 1]):

@@ -7,7 +7,7 @@ weight[m, q] its coupling.
 
 import numpy as np
 
-from ...kernels import inline, parallel, prange, serial
+from ...kernels import merged, parallel, prange, serial
 from ...kernels._blocks import _segment_of
 
 
@@ -17,7 +17,7 @@ def _segment(t, s, first):
     return s if first[s] <= t < first[s + 1] else _segment_of(first, t)
 
 
-@inline
+@merged
 def _coupling(t, n, q, w0, w1, w2):
     """The coupling of unknown t with its neighbour n in direction q: -x +x -y +y -z +z."""
     here = min(t, n)

@@ -25,12 +25,12 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
-from ...kernels import inline, serial
+from ...kernels import merged, serial
 from ...kernels._csr import _csr_apply
 from ..base import Inverse, Recipe
 
 
-@inline
+@merged
 def _add_entry(cols, vals, count, i, k, term, static):
     """w_i[k] += term; a full row drops its smallest entry (static) or returns False. Slot 0 is the diagonal."""
     n = count[i]

@@ -33,14 +33,14 @@ import numpy as np
 import scipy.sparse as sp
 
 from ...core import rounding
-from ...kernels import inline, serial
+from ...kernels import merged, serial
 from ...operators.base import Operator
 from ..base import Inverse, Recipe
 
 u64 = np.uint64
 
 
-@inline
+@merged
 def _inverse_pivot(e, d, free, safety):
     if not free or not d > 0.0:
         return 0.0 * d

@@ -1,6 +1,6 @@
 """Relaxation and residuals on a list of cells of the row layout, near cells that have changed."""
 
-from ...kernels import inline, parallel, prange, serial
+from ...kernels import merged, parallel, prange, serial
 from ...kernels._blocks import _neighbour, _segment_of
 
 
@@ -32,7 +32,7 @@ def _gather_near(found, segment, marked, around, w0, w1, w2, start, offset):
     return end
 
 
-@inline
+@merged
 def _neighbour_sum(t, x, w0, w1, w2, offsets):
     """Weights times neighbours of unknown t."""
     xm, xp, ym, yp, zm, zp = offsets

@@ -26,12 +26,12 @@ MANY members are first contracted along their strongest couplings; parts with mo
 
 import numpy as np
 
-from ....kernels import inline, parallel, prange, serial
+from ....kernels import merged, parallel, prange, serial
 from ....kernels._blocks import _neighbour, _segment_of
 from ....kernels._components import _find, _unite
 
 
-@inline
+@merged
 def _strong(a, theta, strongest_i, strongest_j):
     """The rule: True if a coupling of size a is strong."""
     return a >= theta * min(strongest_i, strongest_j)
@@ -51,7 +51,7 @@ def _peaks(peak, w0, w1, w2, start, offset, groups):
                 peak[t] = max(peak[t], max(w2[t] if zp != 0 else 0.0, w2[t + zm] if zm != 0 else 0.0))
 
 
-@inline
+@merged
 def _holds(w, theta, peak, t, u):
     """True if the face of weight w between unknowns t and u is strong."""
     return w > 0.0 and _strong(w, theta, peak[t], peak[u])
@@ -165,7 +165,7 @@ def _count_torn_blocks(first, theta, peak, cells, shape, parent, root, e, start,
     return torn
 
 
-@inline
+@merged
 def _find_cell(cells, cell):
     """Number of a linear cell, -1 if it is not an unknown."""
     low = 0

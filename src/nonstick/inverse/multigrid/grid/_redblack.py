@@ -15,7 +15,7 @@ A cell outside the free set has `dinv = 0`: it keeps the correction 0, and its r
 
 import numpy as np
 
-from ....kernels import inline, parallel, parallel_sum, prange, serial
+from ....kernels import merged, parallel, parallel_sum, prange, serial
 from ....kernels._blocks import _segment_of
 
 u64 = np.uint64
@@ -38,7 +38,7 @@ def _split_starts(rstart, bstart, start, parity):
     bstart[start.size - 1] = black
 
 
-@inline
+@merged
 def _split_number(t, s, start, parity, rstart, bstart):
     """Number of unknown t, which lies in segment s, within its colour."""
     k = t - start[s]

@@ -4,7 +4,7 @@ import numpy as np
 
 from ....discretise._pressure import LIGHTEST
 from ....grid._levelset import _normal
-from ....kernels import inline, parallel, prange
+from ....kernels import merged, parallel, prange
 from ....kernels._interpolate import _sample, _velocity
 from ..settings import STEP
 
@@ -35,7 +35,7 @@ def _loads(rise, weight, pressure, fraction, liquid, hat, open_share, axis):
                 rise[i, j, k], weight[i, j, k] = w * (high - low), w * hat[i, j, k]
 
 
-@inline
+@merged
 def _share_carried(rise, weight, hat, head, i, j, k, axis):
     """The share of gravity that the pressure carries on a face, from 0 to 1, by `_loads`.
 
@@ -88,7 +88,7 @@ def _add_weight(u, push, rise, weight, hat, open_share, mass, head, axis):
                 u[i, j, k] += push * (1.0 - carried)
 
 
-@inline
+@merged
 def _sides(phi, space, i, j, k, other, n):
     """Where the cells beside a cell, along an axis of n cells, have liquid: -1 or 0, and 0 or 1."""
     oi, oj, ok = int(other == 0), int(other == 1), int(other == 2)
@@ -101,7 +101,7 @@ def _sides(phi, space, i, j, k, other, n):
     return low, high
 
 
-@inline
+@merged
 def _slope(values, low, high, i, j, k, axis, other):
     """Change of a face component, at the centre of a cell, over a cell along another axis, by cells with liquid."""
     if high == low:
@@ -115,7 +115,7 @@ def _slope(values, low, high, i, j, k, axis, other):
     return 0.5 * (up - down) / (high - low)
 
 
-@inline
+@merged
 def _resolved(strain):
     """1 if a step resolves a strain or a turn, 0 if it does not."""
     return min(max(2.0 - strain / RESOLVED, 0.0), 1.0)
