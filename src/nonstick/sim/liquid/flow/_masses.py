@@ -112,7 +112,7 @@ def _slope(values, low, high, i, j, k, axis, other):
     e, f, g = i + low * oi, j + low * oj, k + low * ok
     up = values[a, b, c] + values[a + di, b + dj, c + dk]
     down = values[e, f, g] + values[e + di, f + dj, g + dk]
-    return 0.5 * (up - down) / (high - low)
+    return (up - down) * (0.25 if high - low == 2 else 0.5)
 
 
 @merged
@@ -160,9 +160,12 @@ def _folding(out, phi, space, velocity, first, rate):
                     e20 = rate * _slope(w, low0, high0, i, j, k, 2, 0)
                     trace += e00 * e00 + 2.0 * (e01 * e10 + e02 * e20)
                     size += e00 * e00 + 0.5 * ((e01 + e10) ** 2 + (e02 + e20) ** 2)
-                # |E| for a shear flow, 0 for liquid that only turns
-                strain, turn = np.sqrt(size), np.sqrt(max(size - trace, 0.0))
-                out[i, j, k] = space[i, j, k] * 0.5 * trace * _resolved(np.sqrt(strain * (strain + turn)))
+                turn = max(size - trace, 0.0)
+                out[i, j, k] = space[i, j, k] * 0.5 * trace
+                if 1.5 * size + 0.5 * turn > (0.999 * RESOLVED) ** 2:  # a bound, which needs no roots
+                    # |E| for a shear flow, 0 for liquid that only turns
+                    strain = np.sqrt(size)
+                    out[i, j, k] *= _resolved(np.sqrt(strain * (strain + np.sqrt(turn))))
 
 
 @parallel

@@ -33,39 +33,42 @@ def _cubic(f, a, b, c):
     nx, ny, nz = f.shape
     a, b, c = min(max(a, 0.0), nx - 1.0), min(max(b, 0.0), ny - 1.0), min(max(c, 0.0), nz - 1.0)
     i, j, k = min(int(a), max(nx - 2, 0)), min(int(b), max(ny - 2, 0)), min(int(c), max(nz - 2, 0))
-    x, y, z = a - i, b - j, c - k
+    x0, x1, x2, x3 = _weights(a - i)
+    y0, y1, y2, y3 = _weights(b - j)
+    z0, z1, z2, z3 = _weights(c - k)
+    k0, k1, k2, k3 = max(k - 1, 0), k, min(k + 1, nz - 1), min(k + 2, nz - 1)
     total = 0.0
     low, high = 1e30, -1e30
     for di in range(-1, 3):
-        wi = _weight(di, x)
+        wi = x0 if di < 0 else x1 if di == 0 else x2 if di == 1 else x3
         if nx == 1:
             wi = 1.0 if di == 0 else 0.0
         if wi == 0.0:
             continue
         p = min(max(i + di, 0), nx - 1)
         for dj in range(-1, 3):
-            wj = wi * _weight(dj, y)
+            w = wi * (y0 if dj < 0 else y1 if dj == 0 else y2 if dj == 1 else y3)
             q = min(max(j + dj, 0), ny - 1)
-            for dk in range(-1, 3):
-                r = min(max(k + dk, 0), nz - 1)
-                value = f[p, q, r]
-                total += wj * _weight(dk, z) * value
-                if di >= 0 and di < 2 and dj >= 0 and dj < 2 and dk >= 0 and dk < 2:
-                    low = min(low, value)
-                    high = max(high, value)
+            near, far = f[p, q, k1], f[p, q, k2]
+            total += w * z0 * f[p, q, k0]
+            total += w * z1 * near
+            total += w * z2 * far
+            total += w * z3 * f[p, q, k3]
+            if di >= 0 and di < 2 and dj >= 0 and dj < 2:
+                low = min(low, near, far)
+                high = max(high, near, far)
     return min(max(total, low), high)
 
 
-@serial
-def _weight(d, x):
-    """Catmull–Rom weight of the node at distance d (-1, 0, 1, 2) from the lower one."""
-    if d == -1:
-        return 0.5 * (-x + 2.0 * x * x - x * x * x)
-    if d == 0:
-        return 0.5 * (2.0 - 5.0 * x * x + 3.0 * x * x * x)
-    if d == 1:
-        return 0.5 * (x + 4.0 * x * x - 3.0 * x * x * x)
-    return 0.5 * (-x * x + x * x * x)
+@merged
+def _weights(x):
+    """Catmull–Rom weights of four nodes; x is the distance from the second."""
+    return (
+        0.5 * (-x + 2.0 * x * x - x * x * x),
+        0.5 * (2.0 - 5.0 * x * x + 3.0 * x * x * x),
+        0.5 * (x + 4.0 * x * x - 3.0 * x * x * x),
+        0.5 * (-x * x + x * x * x),
+    )
 
 
 @parallel

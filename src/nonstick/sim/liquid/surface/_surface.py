@@ -342,6 +342,8 @@ def _correct(phi, moved, centre, sticky, pressure, least, unsure):
             for k in range(nz):
                 own = phi[i, j, k]
                 more, most, deep = moved[i, j, k] - own, unsure, False
+                if own >= OUTSIDE or (abs(more) >= 2.0 * (3.0 * unsure) and (own >= 0.0 or more >= 0.0)):
+                    continue
                 side = j == 0 or j == ny - 1 or k == 0 or k == nz - 1 or (nx > 1 and (i == 0 or i == nx - 1))
                 if side or centre[i, j, k] < RADIUS:
                     press = 1.0
