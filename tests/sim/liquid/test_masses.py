@@ -95,7 +95,7 @@ def test_folding_matches_the_twin(shape, rate):
     u = [rng.normal(size=face_shape(shape, a)) for a in range(3)]
     out, space = np.empty(shape), rng.uniform(0.0, 1.0, shape)
     full = (phi < 0.0) & (space > 0.25)
-    _folding(out, phi, space, *u, first, rate)
+    _folding(out, phi, space, (*u,), first, rate)
     faded = 0
     for c in np.ndindex(shape):
         E = np.zeros((3, 3))
@@ -126,7 +126,7 @@ def test_straight_moves_with_this_divergence_keep_volumes(kind):
     phi = np.full((1, n, n), -1.0)
     for dt in (0.05, 0.025):
         out = np.empty(phi.shape)
-        _folding(out, phi, np.ones(phi.shape), *faces, 1, dt / dx)
+        _folding(out, phi, np.ones(phi.shape), (*faces,), 1, dt / dx)
         wanted = out[0, 4, 4] / dt
         with_source = np.linalg.det(np.eye(2) * (1.0 + 0.5 * dt * wanted) + dt * G)
         assert abs(with_source - 1.0) < 1.1 * dt**4
@@ -149,7 +149,7 @@ def test_straight_moves_in_a_turning_circle_need_no_volume():
     whole = folding(velocity, phi, solids, turn * scene.dx) * turn * scene.dx
     asked = -(turn**2) * np.pi * (0.45 * n) ** 2
     inside = np.empty(phi.shape)
-    _folding(inside, phi, solids.space, *velocity, 1, turn)
+    _folding(inside, phi, solids.space, (*velocity,), 1, turn)
     assert inside.sum() == pytest.approx(asked, rel=0.05)
     assert abs(whole.sum()) < 0.06 * abs(asked)
 
