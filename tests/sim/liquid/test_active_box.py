@@ -7,6 +7,7 @@ import pytest
 
 from nonstick import Scene, Simulation
 from nonstick.grid.box import IndexBox
+from nonstick.grid.faces import ends
 from nonstick.sim.liquid import partition as module
 from nonstick.sim.liquid.partition import active_box, cells_between
 from nonstick.sim.liquid.settings import BoxSettings
@@ -131,3 +132,28 @@ def test_a_step_allocates_what_its_liquid_needs(more):
         tracemalloc.stop()
         largest = 8 * simulation.partition.own_box.size
     assert peaks[1] < 1.05 * peaks[0] and peaks[1] < 40 * largest
+
+
+@pytest.mark.parametrize("more", [{}, {"solid": [SLOPE]}], ids=["empty", "slope"])
+def test_walls_over_the_domain_take_memory_only_where_they_differ(more):
+    simulation = Simulation(scene(size=(2.0, 1.25), **more))
+    solids = simulation.liquid.solids
+    names = ("nodes", "space", "room", "centre", "owner")
+    before = {name: getattr(solids, name).copy() for name in names} | {"which": solids.chambers().which.copy()}
+    opened = solids.open.copy()
+    simulation.step(1 / 60)
+    assert not simulation.partition.holds_all
+    kept = [solids.everywhere(name) for name in names] + [*solids.everywhere("open").user]
+    memory = sum(a.nbytes if any(a.strides) else a.itemsize for a in kept)
+    assert (memory < 100) if not more else (memory > 8 * before["space"].size)
+    for box in (simulation.partition.own_box, IndexBox((8, 8), (40, 32))):  # the whole domain, and a part
+        solids.hold(box)
+        for name in names:
+            here = box.three().part(before[name], solids.whole.three)
+            assert np.array_equal(getattr(solids, name), here), name
+            assert getattr(solids, name).flags.writeable and getattr(solids, name).flags.c_contiguous
+        assert np.array_equal(solids.chambers().which, box.three().part(before["which"], solids.whole.three))
+        for axis, share in enumerate(solids.open.user):
+            here = box.part(opened.user[axis], solids.whole.shape).copy()
+            here[ends(axis)] = 0.0
+            assert np.array_equal(share, here)

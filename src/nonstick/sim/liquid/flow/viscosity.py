@@ -175,7 +175,7 @@ class Viscosity:
         #: True if pressure and viscosity are solved together
         self.coupled = model.solver.viscous == "stokes" and not at_edges
         #: where the last solve has found the velocity of liquid
-        self.liquid_faces = LiquidFaces(solids.open)
+        self.liquid_faces: LiquidFaces
 
     @property
     def acts(self) -> bool:

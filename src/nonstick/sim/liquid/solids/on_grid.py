@@ -123,9 +123,13 @@ class Solids:
     def hold(self, box: IndexBox) -> None:
         """Let the grid cover this box, and take its fields from those over the domain; solids rest."""
         if not self._domain:
+            for axis, share in enumerate(self.open.user):
+                share[ends(axis)] = 1.0  # each box closes its own sides
             names = ("nodes", "distances", "open", "space", "room", "centre", "owner")
             self._domain |= {name: getattr(self, name) for name in names}
             self._domain |= {"chambers": self.chambers(), "room_of_faces": self.room_of_faces() if self.list else None}
+            self._domain = {name: _kept(values) for name, values in self._domain.items()}
+            self._static = None
         self.partition.hold(box)
         held = {name: self._held(values) for name, values in self._domain.items()}
         self._chambers = held["space"], held.pop("chambers")
@@ -139,18 +143,20 @@ class Solids:
 
     def _held(self, values: Any) -> Any:
         """The part of a field, or of fields, over the domain that the grid covers."""
-        if values is None or self.partition.holds_all:
-            return values
+        if values is None:
+            return None
         if isinstance(values, list):
             return [self._held(v) for v in values]
         if isinstance(values, FaceField):
             return values.map(self._held)
         if isinstance(values, Chambers):
             return Chambers(self._held(values.which), values.rooms)
+        if self.partition.holds_all and values.flags.writeable:
+            return values
         box, shape = self.partition.held, self.whole.shape
         if values.ndim > len(shape):
             box, shape = box.three(), self.whole.three
-        return box.part(values, shape).copy()
+        return box.part(values, shape).copy(order="C")
 
     def everywhere(self, name: str) -> Any:
         """A field over the domain, or over the part of it that this process has."""
@@ -475,6 +481,18 @@ class Solids:
     def placed(self, solid: Solid) -> Shape:
         """The shape of a solid at its present position."""
         return solid.placed(self.time)
+
+
+def _kept(values: Any) -> Any:
+    """Fields over the domain as they are kept: one that has the same value everywhere is one number."""
+    if isinstance(values, list):
+        return [_kept(v) for v in values]
+    if isinstance(values, FaceField):
+        return values.map(_kept)
+    if isinstance(values, Chambers):
+        return Chambers(_kept(values.which), values.rooms)
+    same = values is not None and values.min() == values.max()
+    return np.broadcast_to(values.flat[0], values.shape) if same else values
 
 
 def _now(value: float | Keyed, time: float) -> float:
