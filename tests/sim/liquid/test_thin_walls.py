@@ -309,3 +309,19 @@ def test_no_particle_is_in_a_plate_that_liquid_falls_over():
         simulation.next_frame()
         x = simulation.frame_arrays()["position"].astype(float)
         assert solids.placed(solids.list[0])(*x.T).min() > 0.0
+
+
+def test_every_room_of_many_has_a_colour_of_its_own():
+    """Rooms near each other need different colours, here all of them: more than the bits of a word and than a byte."""
+    at = np.arange(1, 6) / 6
+    walls = [{"shape": {"type": "box", "low": [x - 0.01 if a == b else -1.0 for b in range(3)],
+                        "high": [x + 0.01 if a == b else 2.0 for b in range(3)]}} for a in range(3) for x in at]  # fmt: skip
+    layers = Solids(Scene({"domain": {"size": [1.0, 1.0, 1.0], "resolution": 12}, "solid": walls})).layers
+    assert layers is not None and layers.colours.count > 127
+    room = np.indices((6, 6, 6)).reshape(3, -1)
+    colour = layers.of_points(2.0 * room + 1.1, np.zeros(216, np.int16))
+    assert (colour > 0).all()
+    near = (np.abs(room[:, :, None] - room[:, None]).max(axis=0) == 1) & (colour[:, None] == colour)
+    assert not near.any()
+    np.testing.assert_array_equal(layers.of_points(2.0 * room + 0.6, np.zeros(216, np.int16)), colour)
+    np.testing.assert_array_equal(layers.of_points(2.0 * room + 1.1, colour), colour)

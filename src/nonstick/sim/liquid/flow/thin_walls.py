@@ -18,6 +18,7 @@ from ....discretise.viscosity_walls import NEAREST
 from ....grid.faces import FaceField, at_faces, lower, upper
 from ..solids.layers import Layers
 from ..solids.on_grid import Solids
+from ..solids.sides import COLOUR
 
 
 @dataclass
@@ -69,7 +70,7 @@ class ThinWalls:
 
 def _own(layers: Layers, volumes: list[np.ndarray], a: int, b: int) -> np.ndarray:
     """Liquid fractions of edges between faces of the axes a and b, from the layer of the faces around each edge."""
-    which = np.zeros(volumes[0].shape, np.int8)
+    which = np.zeros(volumes[0].shape, COLOUR)
     for axis, other in ((a, b), (b, a)):
         faces = layers.of_faces[axis]
         wide = np.pad(faces, [(int(k == other),) * 2 for k in range(3)], mode="edge")

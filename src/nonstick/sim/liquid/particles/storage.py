@@ -123,7 +123,7 @@ class Cloud:
         aff = np.zeros((9 if self.affine else 0, x.shape[1]), np.float32)
         self.aff = np.concatenate([self.aff[: aff.shape[0]], aff], axis=1)
         if self.side is not None:
-            self.side = np.concatenate([self.side, np.full(x.shape[1], -1, np.int8)])
+            self.side = np.concatenate([self.side, np.full(x.shape[1], -1, self.side.dtype)])
 
     def keep(self, mask: np.ndarray) -> None:
         """Remove the particles outside the mask."""

@@ -28,6 +28,7 @@ from ..partition import cells_between
 from ..settings import SEEDING
 from ..solids.chambers import Chambers
 from ..solids.on_grid import Solids
+from ..solids.sides import COLOUR
 from ..sources.sources import Source, Taps, free_share
 from ..surface._surface import FARTHEST
 from ..surface.particle_surface import ParticleSurface, Pressing
@@ -189,7 +190,7 @@ class Particles:
         for c, view in enumerate(self._layers_of_solids()):
             for x in seed_slabs(shape, view, setting.per_axis, setting.jitter, rng):
                 if layers is not None:
-                    x = x[:, layers.of_points(x, np.zeros(x.shape[1], np.int8)) == c]
+                    x = x[:, layers.of_points(x, np.zeros(x.shape[1], COLOUR)) == c]
                     x = x if c == 0 else x[:, shape(*self.points(x)) < 0.25 * self.dx / setting.per_axis]
                 yield x
 
@@ -251,7 +252,7 @@ class Particles:
             cloud.side = None
             return
         if cloud.side is None:
-            cloud.side = np.full(cloud.n, -1, np.int8)
+            cloud.side = np.full(cloud.n, -1, COLOUR)
         which = slice(None) if again else np.flatnonzero(cloud.side < 0)
         cloud.side[which] = layers.of_points(cloud.x[:, which], cloud.side[which])
 

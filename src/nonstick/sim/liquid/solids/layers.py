@@ -18,7 +18,7 @@ from ....grid.fractions import centre_distance, close_edges, open_fractions
 from ....grid.mac import Grid, SubGrid
 from ..settings import SOLIDS
 from ._solids import _open_space, _room
-from .sides import SHORTEST, THIN, TOUCH, Distance, SideColours, find_colours, is_thin, normals
+from .sides import COLOUR, SHORTEST, THIN, TOUCH, Distance, SideColours, find_colours, is_thin, normals
 from .solid import Solid
 
 if TYPE_CHECKING:
@@ -136,14 +136,13 @@ class Layers:
         space[0] = 0.0
         walled = (centres < 0) & (space.max(axis=0) > 0.0)
         self.of_cells[walled] = space.argmax(axis=0)[walled]
-        #: colours next to each cell, one bit for each
-        self.around = np.zeros(grid.three, np.int64)
-        self._homes: list[np.ndarray] = [np.arange(self.around.size)]
+        #: for each colour, the cells next to it and in it
+        self.around = np.zeros((len(self.list), *grid.three), bool)
+        self._homes: list[np.ndarray] = [np.arange(self.of_cells.size)]
         for c in range(1, len(self.list)):
             mine = self.of_cells == c
-            close = _near(mine)
-            self.around |= close.astype(np.int64) << c
-            self._homes.append(_nearest(mine, close & ~mine))
+            self.around[c] = _near(mine)
+            self._homes.append(_nearest(mine, self.around[c] & ~mine))
         self.of_faces, self.closed = self._sort_faces(grid)
         #: faces at the ends of walls, by axis: which, and their open shares
         self._ends = [(axis, *self._open_ends(axis, closed)) for axis, closed in self.closed.each()]
@@ -220,7 +219,7 @@ class Layers:
         """Open share of cells, with the parts of other cells that belong to them."""
         out = self.cells([layer.space for layer in self.list])
         for c, layer in enumerate(self.list[1:], 1):
-            apart = ((self.around >> c & 1) == 1) & (self.of_cells != c) & (self.of_cells > 0)
+            apart = self.around[c] & (self.of_cells != c) & (self.of_cells > 0)
             out += self.home(c, np.where(apart, layer.space, 0.0))
         return out
 
@@ -228,19 +227,20 @@ class Layers:
         """Colours of particles at x (3, n) in cells; those that have one already (`last`) keep it beside walls."""
         shape = self.of_cells.shape
         index = tuple(np.clip(row.astype(np.int64), 0, n - 1) for row, n in zip(x, shape))
-        own, around = self.of_cells[index], self.around[index]
-        out = np.maximum(own, 0).astype(np.int8)
+        own = self.of_cells[index]
+        out = np.maximum(own, 0).astype(COLOUR)
         free = self.centres[index] == 0
         kept = ~free & (last > 0) & (last < len(self.list))
         out[kept] = last[kept]
-        open_ = np.flatnonzero(~free & ~kept & (around > 0))
-        if open_.size:
-            best = np.full(open_.size, -np.inf)
-            for c in range(1, len(self.list)):
-                s = _sampled(self.list[c].nodes, x[:, open_])
-                s = np.where(around[open_] >> c & 1, s + 1e-9 * (own[open_] == c), -np.inf)
-                out[open_[s > best]] = c
-                best = np.maximum(s, best)
+        open_ = np.flatnonzero(~free & ~kept)
+        around = self.around[:, *(row[open_] for row in index)]
+        best = np.full(open_.size, -np.inf)
+        for c in np.flatnonzero(around.any(axis=1)):
+            near = np.flatnonzero(around[c])
+            mine = open_[near]
+            s = _sampled(self.list[c].nodes, x[:, mine]) + 1e-9 * (own[mine] == c)
+            better = s > best[near]
+            out[mine[better]], best[near[better]] = c, s[better]
         return out
 
     def move_out(self, x: np.ndarray, side: np.ndarray, margin: float) -> None:

@@ -33,6 +33,9 @@ NEAR = 1.75
 #: distances are continued this far beyond the places of a colour, in cells
 DEPTH = SOLIDS.depth
 
+#: numbers of colours: a maze has more than a byte can tell apart
+COLOUR = np.int16
+
 #: distance to solids in cells at points (d, n) in cells
 Distance = Callable[[np.ndarray], np.ndarray]
 
@@ -142,7 +145,7 @@ def _coloured(part: np.ndarray, count: int, last: np.ndarray | None) -> np.ndarr
 
     boxes = find_objects(part, max_label=count)
     sizes = np.bincount(part.ravel(), minlength=count + 1)
-    out = np.zeros(count + 1, np.int8)
+    out = np.zeros(count + 1, COLOUR)
     for p in np.argsort(-sizes[1:], kind="stable") + 1:
         box = boxes[p - 1]
         if box is None:
