@@ -44,7 +44,7 @@ def entering(library, dtype="float64"):
 @pytest.mark.parametrize("batch", [(), (3,)])
 def test_products_are_those_of_scipy(library, batch):
     rng = np.random.default_rng(1)
-    M = sp.random_array((40, 30), density=0.2, rng=rng, format="csr")
+    M = sp.random_array((40, 30), density=0.2, random_state=rng, format="csr")
     M[7] = 0.0  # an empty row, and a full one
     M[8] = rng.random(30)
     M = sp.csr_array(M)
