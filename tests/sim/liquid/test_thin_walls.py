@@ -314,8 +314,12 @@ def test_no_particle_is_in_a_plate_that_liquid_falls_over():
 def test_every_room_of_many_has_a_colour_of_its_own():
     """Rooms near each other need different colours, here all of them: more than the bits of a word and than a byte."""
     at = np.arange(1, 6) / 6
-    walls = [{"shape": {"type": "box", "low": [x - 0.01 if a == b else -1.0 for b in range(3)],
-                        "high": [x + 0.01 if a == b else 2.0 for b in range(3)]}} for a in range(3) for x in at]  # fmt: skip
+    low, high = (
+        np.where(np.eye(3)[:, None], at[:, None] - 0.01, -1.0),
+        np.where(np.eye(3)[:, None], at[:, None] + 0.01, 2.0),
+    )
+    ends = zip(low.reshape(-1, 3).tolist(), high.reshape(-1, 3).tolist())
+    walls = [{"shape": {"type": "box", "low": a, "high": b}} for a, b in ends]
     layers = Solids(Scene({"domain": {"size": [1.0, 1.0, 1.0], "resolution": 12}, "solid": walls})).layers
     assert layers is not None and layers.colours.count > 127
     room = np.indices((6, 6, 6)).reshape(3, -1)
