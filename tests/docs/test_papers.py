@@ -55,6 +55,10 @@ def test_a_row_says_what_was_run(row):
     assert row["status"] == "not run" or (ran and row["our_size"] and row["commands"] and row["version"])
     for line in row.get("counts", ()):
         assert len(line["ours"]) == len(row["sizes"]) and len(line["theirs"]) in (0, len(row["sizes"]))
+    if any(line["unit"] in MADE["COUNTED"] for line in row.get("counts", ())):  # the numbers decide
+        assert row["status"] in ("another set-up", MADE["judged"](row))
+    for line in row.get("table", ()):
+        assert len(line) == len(row["table"][0])
     for picture in row.get("pictures", ()):
         assert (DOCS / "images" / picture).is_file()
     for command in row.get("commands", ()):
