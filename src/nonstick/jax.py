@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from .api import solve as solve_on_host
-from .arrays.grid import GridProblem, _cut, _grown
+from .arrays.grid import GridProblem, _cut, _grown, product
 from .arrays.library import one_kind
 from .arrays.loop import advanced, prepared, register_trees
 from .arrays.pressure import project as project_by
@@ -133,10 +133,10 @@ def _solve_grid_jvp(rtol, maxiter, warm, primals, tangents):
     x, side = jax.lax.stop_gradient(_grid_state(rtol, maxiter, warm, *primals))
     free = ((side == 0) & (diagonal > 0)).astype(b.dtype)
     clamped = jnp.where(side < 0, d_lower, 0.0) + jnp.where(side > 0, d_upper, 0.0)
-    right = free * (d_b - _product(d_weights, d_diagonal, x) - _product(weights, diagonal, clamped))
+    right = free * (d_b - product(d_weights, d_diagonal, x) - product(weights, diagonal, clamped))
 
     def on_free(v):
-        return free * _product(weights, diagonal, free * v) + (1 - free) * v
+        return free * product(weights, diagonal, free * v) + (1 - free) * v
 
     solution = jax.lax.custom_linear_solve(
         on_free, right, lambda _, r: free * _linear(min(rtol, 1e-6), weights, diagonal, free, free * r), symmetric=True
@@ -152,21 +152,6 @@ def _linear(rtol, weights, diagonal, free, r):
     M, s = prepared(fields, None, zero, zero, warm=True, known=True)
     s = advanced(fields, M, s, jnp.full_like(s.kkt, rtol), 300)
     return _cut(fields.A.layout, s.x, diagonal.shape[-len(weights) :])
-
-
-def _product(weights, diagonal, x):
-    """A x over a grid."""
-    out = diagonal * x
-    for a, w in enumerate(weights):
-        axis = a - len(weights)
-        inner = jax.lax.slice_in_dim(w, 0, x.shape[axis] - 1, axis=w.ndim + axis)
-        low, high = jnp.split(x, [x.shape[axis] - 1], axis)[0], jnp.split(x, [1], axis)[1]
-        pad = [(0, 0)] * out.ndim
-        pad[axis] = (0, 1)
-        out = out - jnp.pad(inner * high, pad)
-        pad[axis] = (1, 0)
-        out = out - jnp.pad(inner * low, pad)
-    return out
 
 
 # -- a bare matrix, on the host ----------------------------------------------------------------------------------

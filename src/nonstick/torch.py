@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from .api import solve as solve_matrix
-from .arrays.grid import GridProblem, all_converged, solve_grid
+from .arrays.grid import GridProblem, all_converged, product, solve_grid
 from .arrays.library import one_kind
 from .arrays.pressure import project as project_by
 from .core.optional import missing
@@ -159,20 +159,6 @@ class _Grid(torch.autograd.Function):
 def _like(gradient: Tensor, given: Tensor) -> Tensor:
     """The gradient of a tensor that was broadcast."""
     return gradient.sum_to_size(given.shape)
-
-
-def product(weights: tuple[Tensor, ...], diagonal: Tensor, x: Tensor) -> Tensor:
-    """A x over a grid."""
-    out = diagonal * x
-    for a, w in enumerate(weights):
-        axis, n = a - len(weights), x.shape[a - len(weights)]
-        low, high = x.narrow(axis, 0, n - 1), x.narrow(axis, 1, n - 1)
-        inner = w.narrow(axis, 0, n - 1)
-        shape = list(out.shape)
-        shape[axis] = 1
-        edge = out.new_zeros(shape)
-        out = out - torch.cat([inner * high, edge], axis) - torch.cat([edge, inner * low], axis)
-    return out
 
 
 class _Matrix(torch.autograd.Function):

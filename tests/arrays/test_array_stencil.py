@@ -7,6 +7,7 @@ import scipy.sparse as sp
 from nonstick import cases
 from nonstick.arrays import krylov
 from nonstick.arrays import multigrid as mg
+from nonstick.arrays.grid import product
 from nonstick.arrays.library import to_library, to_numpy
 from nonstick.arrays.methods import OnGrid
 from nonstick.arrays.settings import SETTINGS
@@ -45,6 +46,10 @@ def test_the_product_is_that_of_the_matrix(library, name, n):
     given = to_library(x, "strict" if library == "jax" else library)
     np.testing.assert_allclose(to_numpy(there @ given), (slow @ x.T).T, atol=1e-12)
     np.testing.assert_allclose(to_numpy(there.residual(given, given)), x - (slow @ x.T).T, atol=1e-12)
+    faces = (there.upper(a) for a in range(len(A.weights)))
+    over_grid = [there.layout.grid(v) for v in (*faces, there.diagonal, given)]
+    differentiable = product(tuple(over_grid[:-2]), *over_grid[-2:])
+    np.testing.assert_allclose(to_numpy(there.layout.flat(differentiable)), (slow @ x.T).T, atol=1e-12)
     inside = np.random.default_rng(1).standard_normal(compiled.n)
     np.testing.assert_allclose(place.vector(A @ place.field(inside)), compiled @ inside, atol=1e-12)
 

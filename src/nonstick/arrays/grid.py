@@ -140,6 +140,18 @@ def solve_grid(
     return GridResult(x, -r, own, small[0], xp.astype(small[1], xp.int32), small[0] <= rtol)
 
 
+def product(weights: tuple[Array, ...], diagonal: Array, x: Array) -> Array:
+    """A x over a grid, by functions that libraries differentiate."""
+    xp, out = namespace(x), diagonal * x
+    for axis, w in enumerate(weights, -len(weights)):
+        rest = [slice(None)] * (-axis - 1)
+        lower, upper, edge = ((..., part, *rest) for part in (slice(None, -1), slice(1, None), slice(1)))
+        none = xp.zeros_like(out[edge])
+        out = out - xp.concat([w[lower] * x[upper], none], axis=axis)
+        out = out - xp.concat([none, w[lower] * x[lower]], axis=axis)
+    return out
+
+
 def _not_last(w: Array, axis: int) -> Array:
     """1, and 0 in the last cells along an axis."""
     xp, n = namespace(w), w.shape[axis]

@@ -13,9 +13,10 @@ from ..kernels import merged, parallel, prange
 
 @dataclass(frozen=True)
 class LiquidSettings:
-    """Which liquid the pressure acts on, where masses are given."""
+    """Which liquid the pressure acts on, where masses are given, and in a Stokes step."""
 
-    #: least liquid of a cell, as a share of its volume
+    #: least liquid of a cell with a pressure, as a share of its volume (in a Stokes step with 1e-2, still water under a
+    #: tilted surface moves with 2e-3 g dt, with 1e-3: 4e-5 g dt)
     trace: float = 1e-3
     #: least mass of an open face: lighter ones carry no particle
     lightest: float = 1e-4

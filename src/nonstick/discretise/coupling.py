@@ -29,6 +29,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -40,8 +41,7 @@ from ..operators.base import Operator
 from ..operators.lowrank import LowRank
 from ..operators.rows import Rows
 from ..parallel.partition import Partition
-
-Faces = tuple[np.ndarray, ...]
+from .fields import Faces
 
 #: open shares below this count as closed, so that rounding makes no gap between two solids
 SLIVER = 1e-6
@@ -238,14 +238,6 @@ class Covered:
         return sum(motion[i] * arm for i, arm in self.arms(axis))
 
 
-def checked_bodies(bodies: Sequence[Body] | Coupling) -> Sequence[Body] | Coupling:
-    """The bodies that somebody has given; NonstickError if they are something else."""
-    listed = isinstance(bodies, (list, tuple)) and all(isinstance(body, Body) for body in bodies)
-    if not (listed or isinstance(bodies, Coupling)):
-        raise NonstickError("bodies must be a list of nonstick.discretise.Body")
-    return bodies
-
-
 class Coupling:
     """All bodies of a pressure problem: shared faces, the low-rank term, and the motion after the solve.
 
@@ -269,6 +261,17 @@ class Coupling:
         self._velocity = velocity
         self._closed = tuple(1.0 - np.asarray(w, dtype=np.float64) for w in weights)
         self.weights = self._share(weights)
+
+    @classmethod
+    def of(
+        cls, bodies: Any, weights: Faces, velocity: Faces | None, shape: tuple[int, ...], dx: float
+    ) -> Coupling | None:
+        """The coupling of the bodies that a user gives, which may be one already; None without bodies."""
+        if isinstance(bodies, Coupling):
+            return bodies
+        if not (isinstance(bodies, (list, tuple)) and all(isinstance(body, Body) for body in bodies)):
+            raise NonstickError("bodies must be a list of nonstick.discretise.Body")
+        return cls(bodies, weights, velocity, shape, dx) if bodies else None
 
     def _share(self, weights: Faces) -> Faces:
         out = []

@@ -31,6 +31,14 @@ def checked_array(name: str, value, shape: tuple[int, ...], finite: bool = True)
     return value
 
 
+def liquid_over_cells(phi_liquid) -> np.ndarray:
+    """A level set over the cells of a 2D or 3D grid."""
+    phi = validate.numbers(phi_liquid, "phi_liquid")
+    if phi.ndim not in (2, 3) or min(phi.shape) < 1:
+        raise NonstickError(f"phi_liquid must be a 2D or 3D array over cells, not of shape {phi.shape}")
+    return phi
+
+
 def face_arrays(name: str, arrays, shape: tuple[int, ...], finite: bool = False) -> Faces:
     """Face arrays of a grid of `shape` cells, checked."""
     out = sequence(name, arrays)

@@ -44,20 +44,20 @@ from ..problem.solution import Solution
 from ._moments import hat_fields
 from ._pressure import TRACE, _cells_with_liquid, _mass_rows, _mass_update, _pressure_rows, _pressure_update
 from .base import OnCells, extended
-from .coupling import Body, Coupling, MovedBody, checked_bodies
+from .coupling import Body, Coupling, MovedBody
 from .fields import (
+    Faces,
     children,
     coarse_fluxes,
     coarse_phi,
     coefficient,
     face_arrays,
+    liquid_over_cells,
     open_cells,
     open_faces,
     positive,
     wall_area,
 )
-
-Faces = tuple[np.ndarray, ...]
 
 #: coarse levels on which air bubbles survive (Chentanez–Müller's C)
 _BUBBLE_LEVELS = 2
@@ -146,9 +146,7 @@ class PressureProblem(OnCells):
     ):
         for name, value in (("dt", dt), ("dx", dx), ("rho", rho)):
             positive(value, name)
-        phi = validate.numbers(phi_liquid, "phi_liquid")
-        if phi.ndim not in (2, 3) or min(phi.shape) < 1:
-            raise NonstickError(f"phi_liquid must be a 2D or 3D array over cells, not of shape {phi.shape}")
+        phi = liquid_over_cells(phi_liquid)
         if not phi.min() > -np.inf:  # the minimum of NaN and any number is NaN
             raise NonstickError("phi_liquid holds NaN or -inf")
         shape = phi.shape
@@ -163,14 +161,10 @@ class PressureProblem(OnCells):
             fraction = hat_fields(phi)[0].reshape(shape) if fraction is None else validate.numbers(fraction, "fraction")
             if fraction.shape != shape:
                 raise NonstickError(f"fraction must be an array over cells of shape {shape}, not {fraction.shape}")
-        coupling = None
-        bodies = checked_bodies(bodies)
-        if isinstance(bodies, Coupling) or len(bodies):
+        coupling = Coupling.of(bodies, weights, solid, shape, float(dx))
+        if coupling is not None:
             if isinstance(walls, str) and walls == "edge":
                 raise NonstickError("walls='edge' cannot be combined with bodies: take walls='cut' or 'solid'")
-            if not isinstance(bodies, Coupling):
-                bodies = Coupling(bodies, weights, solid, shape, float(dx))
-            coupling = bodies
             weights, solid = coupling.weights, coupling.solid_velocity()  # faces the bodies cover are closed
         self.phi_liquid = phi
         self.shape: tuple[int, ...] = shape

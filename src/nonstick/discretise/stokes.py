@@ -34,6 +34,7 @@ import scipy.sparse as sp
 from ..core import validate
 from ..core.options import suggesting
 from ..errors import NonstickError
+from ..grid.box import IndexBox
 from ..grid.faces import ends, lower, upper
 from ..grid.fractions import wall_cells
 from ..operators.base import Operator
@@ -44,8 +45,9 @@ from ..operators.stencil import StencilOperator
 from ..problem.box import BoxProblem
 from ..problem.solution import Solution
 from ._moments import hat_masses, with_surroundings
+from ._pressure import TRACE
 from .base import Discretised, extended
-from .coupling import Body, Coupling, MovedBody, checked_bodies
+from .coupling import Body, Coupling, MovedBody
 from .fields import (
     Faces,
     checked_array,
@@ -53,6 +55,7 @@ from .fields import (
     edge_volumes,
     face_arrays,
     face_means,
+    liquid_over_cells,
     open_faces,
     positive,
     window_of_liquid,
@@ -66,9 +69,6 @@ from .viscosity_bodies import ViscosityWithBodies
 class StokesSettings:
     """What counts as liquid. Smaller numbers change neither the solution nor the iterations."""
 
-    #: least liquid fraction of a cell with a pressure (1e-2: still water under a tilted surface moves with 2e-3 g dt,
-    #: 1e-3: 4e-5 g dt)
-    cell: float = 1e-3
     #: least hat mass of an unknown face
     mass: float = 1e-6
 
@@ -226,12 +226,9 @@ class StokesProblem(Discretised):
         body_of_face: Sequence[np.ndarray] | None = None,
     ):
         self.dt, self.dx, self.rho = (positive(x, n) for n, x in (("dt", dt), ("dx", dx), ("rho", rho)))
-        phi = validate.numbers(phi_liquid, "phi_liquid")
-        if phi.ndim not in (2, 3) or min(phi.shape) < 1:
-            raise NonstickError(f"phi_liquid must be a 2D or 3D array over cells, not of shape {phi.shape}")
+        phi = liquid_over_cells(phi_liquid)
         self.shape = shape = phi.shape
         phi = checked_level_set(phi, shape)
-        grid = FaceGrid.of(shape)
         if slip and (fluid is not None or edges is not None):
             raise NonstickError("slip frees all walls; give either slip or fluid and edges")
         if not np.any(validate.numbers(viscosity, "viscosity")):  # nothing holds liquid at walls
@@ -242,21 +239,11 @@ class StokesProblem(Discretised):
         self.weights = open_faces(phi_solid, weights, shape)
         given = None if solid_velocity is None else face_arrays("solid_velocity", solid_velocity, shape)
         solid = tuple(np.zeros(w.shape) for w in self.weights) if given is None else given
-        self.bodies: BodiesInLiquid | None = None
-        bodies = checked_bodies(bodies)
-        if isinstance(bodies, Coupling) or len(bodies):
-            coupling = bodies if isinstance(bodies, Coupling) else Coupling(bodies, self.weights, given, shape, self.dx)
-            self.bodies = BodiesInLiquid(coupling, body_of_face)
-            self.weights, solid = coupling.weights, self.bodies.known_velocity
-        if fluid is not None:
-            fluid = tuple(f.astype(bool) for f in face_arrays("fluid", fluid, shape))
-        elif not slip and (phi_solid is not None or self.bodies is not None):
-            far = (np.full(w.shape, 1e3 * self.dx) for w in self.weights)
-            distance = tuple(far if phi_solid is None else face_means(grid, phi_solid))
-            distance = distance if self.bodies is None else self.bodies.distance(distance)
-            fluid = tuple(d >= 0.0 for d in distance)
-        else:
-            fluid = tuple(np.ones(w.shape, bool) for w in self.weights)
+        coupling = Coupling.of(bodies, self.weights, given, shape, self.dx)
+        self.bodies = None if coupling is None else BodiesInLiquid(coupling, body_of_face)
+        if self.bodies is not None:
+            self.weights, solid = self.bodies.coupling.weights, self.bodies.known_velocity
+        fluid, distance = self._free_of_walls(phi_solid, fluid, distance, slip)
         apart = np.zeros(shape, bool) if released is None else checked_array("released", released, shape).astype(bool)
         fluid = tuple(f | _either(apart, axis) for axis, f in enumerate(fluid))
         #: faces that may be unknowns: open, not held by a wall, not on the edge of the grid
@@ -272,29 +259,8 @@ class StokesProblem(Discretised):
             distance = tuple(np.where(f, 1.0, 0.0) for f in loose)
 
         window = window_of_liquid(phi)
-        part = FaceGrid.of(window.shape)
-        volume, hat = hat_masses(with_surroundings(phi, window), part.padded)
-        self.volume = window.back(part.user(volume[part.window()]), shape)
-        hats = [window.back(part.user(hat[a][part.face_window(a)]), shape) for a in part.axes]
-        #: C, the cells with a pressure
-        self.cells = self._cells(phi, loose)
-        #: F, the faces with a velocity
-        self.unknown = tuple(f & _either(self.cells, axis) for axis, f in enumerate(loose))
-        #: w m of the unknown faces, zero elsewhere
-        whole = [w * m for w, m in zip(self.weights, hats)] if mass is None else face_arrays("mass", mass, shape)
-        parts = zip(self.unknown, self.weights, whole)
-        self.mass = tuple(f * np.maximum(m, w * SETTINGS.mass) for f, w, m in parts)
-        if edges is None:
-            edges = edge_volumes(phi, window)
-        else:
-            between = [[grid.cells[a] + grid.edge_shift(e)[a] for a in grid.axes] for e in grid.edges]
-            edges = tuple(checked_array("edges", e, tuple(s)) for e, s in zip(edges, between))
-        ok = self.unknown if slip else tuple(u | ~f for u, f in zip(self.unknown, loose))
-        edges = _inner_edges(edges, ok, grid, not slip)
-        if apart.any():
-            at_wall = _inner_edges([np.ones(e.shape) for e in edges], self.unknown, grid, False)
-            edges = tuple(e * ((inner > 0.0) | ~_around(apart, axis)) for e, inner, axis in
-                          zip(edges, at_wall, grid.edges))  # fmt: skip
+        whole = self._weigh(phi, window, loose, mass)
+        edges = self._sheared(edge_volumes(phi, window) if edges is None else edges, loose, slip, apart)
         #: the velocity of what is not liquid: solids, and open faces on the edge of the grid
         inflow = [f & (w > 0.0) & ~free for f, w, free in zip(fluid, self.weights, loose)]
         self._solid = tuple(np.where(i, w * v + (1.0 - w) * s, s) for i, w, v, s in
@@ -322,11 +288,51 @@ class StokesProblem(Discretised):
             self.viscous = block.liquid
         self._build(block, solid, walls, adhesion, source)
 
+    def _free_of_walls(self, phi_solid, fluid, distance, slip: bool) -> tuple[Faces, Faces | None]:
+        """The faces that no no-slip wall holds, and their distance to such walls if it is known."""
+        if fluid is not None:
+            return tuple(f.astype(bool) for f in face_arrays("fluid", fluid, self.shape)), distance
+        if slip or (phi_solid is None and self.bodies is None):
+            return tuple(np.ones(w.shape, bool) for w in self.weights), distance
+        far = (np.full(w.shape, 1e3 * self.dx) for w in self.weights)
+        found = tuple(far if phi_solid is None else face_means(FaceGrid.of(self.shape), phi_solid))
+        found = found if self.bodies is None else self.bodies.distance(found)
+        return tuple(d >= 0.0 for d in found), found
+
+    def _weigh(self, phi: np.ndarray, window: IndexBox, loose: Faces, mass: Faces | None) -> Sequence[np.ndarray]:
+        """The unknowns and their masses; returns the masses of all faces."""
+        shape, part = self.shape, FaceGrid.of(window.shape)
+        volume, hat = hat_masses(with_surroundings(phi, window), part.padded)
+        self.volume = window.back(part.user(volume[part.window()]), shape)
+        hats = [window.back(part.user(hat[a][part.face_window(a)]), shape) for a in part.axes]
+        #: C, the cells with a pressure
+        self.cells = self._cells(phi, loose)
+        #: F, the faces with a velocity
+        self.unknown = tuple(f & _either(self.cells, axis) for axis, f in enumerate(loose))
+        whole = [w * m for w, m in zip(self.weights, hats)] if mass is None else face_arrays("mass", mass, shape)
+        parts = zip(self.unknown, self.weights, whole)
+        #: w m of the unknown faces, zero elsewhere
+        self.mass = tuple(f * np.maximum(m, w * SETTINGS.mass) for f, w, m in parts)
+        return whole
+
+    def _sheared(self, edges: Sequence[np.ndarray], loose: Faces, slip: bool, apart: np.ndarray) -> Faces:
+        """The liquid fractions of edges, without those on which no shear acts."""
+        grid = FaceGrid.of(self.shape)
+        shapes = [tuple(grid.cells[a] + grid.edge_shift(e)[a] for a in grid.axes) for e in grid.edges]
+        edges = [checked_array("edges", e, s) for e, s in zip(edges, shapes)]
+        ok = self.unknown if slip else tuple(u | ~f for u, f in zip(self.unknown, loose))
+        inside = _inner_edges(edges, ok, grid, not slip)
+        if not apart.any():
+            return inside
+        at_wall = _inner_edges([np.ones(s) for s in shapes], self.unknown, grid, False)
+        parts = zip(inside, at_wall, grid.edges)
+        return tuple(e * ((inner > 0.0) | ~_around(apart, axis)) for e, inner, axis in parts)
+
     def _cells(self, phi: np.ndarray, loose: Faces) -> np.ndarray:
         wet = np.zeros(self.shape, bool)
         for axis, face in enumerate(loose):
             wet |= _touched(face, axis)
-        wet &= self.volume > SETTINGS.cell
+        wet &= self.volume > TRACE
         to_air = np.zeros(self.shape, bool)
         for axis, face in enumerate(loose):
             to_air |= _touched(face & _either(~wet, axis), axis)

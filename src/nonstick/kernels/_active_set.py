@@ -3,8 +3,8 @@
 import numpy as np
 
 from . import merged, parallel, prange, serial
+from ._vector import BLOCK
 
-BLOCK = 4096
 #: rounding of a row, in units of the machine's precision: products, their sum, and the last bit of x
 ULPS = 8 * 2.0**-52
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core import validate
+from ..core import rounding, validate
 from ..core.options import suggesting
 from ..core.show import Shown, bound, span
 from ..errors import NonstickError
@@ -262,10 +262,6 @@ def _spread(bound: np.ndarray | float, n: int) -> np.ndarray:
     return np.broadcast_to(values, (n,)).copy()
 
 
-#: an edge whose leaf has a smaller weight counts as an edge without a leaf: the wall goes through the cell's centre
-_LEAST_RATIO = 1e-10
-
-
 class WallEdges:
     """Constraints at the wall itself (Chentanez–Müller §3.1): `(1 - theta) x_a + theta x_b >= 0`.
 
@@ -285,12 +281,13 @@ class WallEdges:
         small = np.minimum(self.theta, 1.0 - self.theta)
         order = np.argsort(hub, kind="stable")
         hubs, first = np.unique(hub[order], return_index=True)
-        #: the edges sorted by hub, as `kernels._edges` wants them
+        #: the edges sorted by hub, as `kernels._edges` wants them; where the wall goes through a centre, the
+        #: leaf has no weight, and the edge counts as one without it
         self.grouped = (
             hubs,
             np.append(first, hub.size).astype(np.int64),
             leaf[order],
-            np.maximum(small / (1.0 - small), _LEAST_RATIO)[order],
+            np.maximum(small / (1.0 - small), rounding.PIVOT)[order],
         )
         self._last = self.no_push()
 

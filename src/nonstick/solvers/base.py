@@ -15,6 +15,8 @@ from ..problem.monitor import Monitor, Start
 
 #: Armijo's rule: the part of the decrease that the slope promises, and how often a step is halved
 SUFFICIENT, HALVINGS = 1e-4, 40
+#: the part of the longest feasible step that an interior point takes, the textbook's fraction to the boundary
+INSIDE = 0.995
 #: features of a problem besides bounds on its unknowns, and the message for a method that cannot treat them
 _REFUSED = {
     "edges": "solves problems with bounds on the unknowns; constraints on the edges of a wall (walls='edge') need "

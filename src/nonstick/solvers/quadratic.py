@@ -24,6 +24,8 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import lu_factor, lu_solve
 
+from .base import INSIDE
+
 
 @dataclass(frozen=True)
 class QuadraticSettings:
@@ -31,8 +33,6 @@ class QuadraticSettings:
 
     #: δ, in units of a diagonal that is scaled to one
     shift: float = 1e-9
-    #: part of the way to the boundary that a step may take
-    reach: float = 0.995
     refinements: int = 4
     maxiter: int = 100
     #: rows and columns are scaled to equal size this often (Ruiz 2001)
@@ -315,7 +315,7 @@ class _Iterate:
         second = direction(
             goal - self.s * self.z - ds * dz, goal - self.sl * self.zl - dsl * dzl, goal - self.su * self.zu - dsu * dzu
         )
-        alpha = min(1.0, SETTINGS.reach * min(longest(second)))
+        alpha = min(1.0, INSIDE * min(longest(second)))
         dx, dy, ds, dz, dsl, dzl, dsu, dzu = second
         if not np.isfinite(dx).all() or alpha < 1e-13:
             return False

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from nonstick import NonstickError, Scene, Simulation
-from nonstick.sim.liquid.particles._spacing import _centre
+from nonstick.sim.liquid.particles.spacing import _centre
 from nonstick.validation import Size, experiments
 
 

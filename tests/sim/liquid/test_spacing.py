@@ -7,8 +7,7 @@ import pytest
 
 from nonstick import Scene, Simulation
 from nonstick.discretise._pressure import LIGHTEST
-from nonstick.sim.liquid.particles._spacing import _centre, _crowding, _displace, _expansion
-from nonstick.sim.liquid.particles.spacing import displacement
+from nonstick.sim.liquid.particles.spacing import _centre, _crowding, _displace, _expansion, displacement
 from nonstick.sim.liquid.settings import SPACING
 
 SHAPES = [(1, 7, 6), (5, 4, 6)]

@@ -20,6 +20,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ...core import rounding
+from ...core.validate import FEW_ZEROS
 from ...operators.base import Operator, once_for_a_pattern
 from ..base import Inverse
 from ._fronts import Blas, _factor, _substitute
@@ -144,8 +145,6 @@ def blas_on_one_thread() -> Iterator[None]:
 
 #: free sets that a solve goes through, at least: contact problems have 5 to 15
 CHANGES = 5
-#: matrices with more than this part of all places filled fill up before long, in any order
-FULL = 0.3
 
 
 class Fronts(NamedTuple):
@@ -207,10 +206,10 @@ def _fronts(A: Operator) -> Fronts:
 def _points(A: Operator) -> tuple[np.ndarray, sp.csr_array, np.ndarray]:
     """The point of each unknown, the couplings of points, and an order of elimination for them.
 
-    A matrix that is nearly full is one point.
+    A matrix with few zeros is one point: it fills up before long, in any order.
     """
     M, n = A.matrix(), A.n
-    if M.nnz > FULL * n**2:
+    if M.nnz > FEW_ZEROS * n**2:
         return np.zeros(n, np.int64), sp.csr_array(np.ones((1, 1), np.float32)), np.zeros(1, np.int64)
     Q = _pattern(M)
     group = np.empty(n, np.int64)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -27,6 +27,7 @@ from . import _passes as kernels
 from ._passes import CLEAR, PASS, PASS_RESIDUAL, PROLONG, RESIDUAL, RESTRICT, START, ZERO
 
 if TYPE_CHECKING:
+    from .aggregation.levels import MatrixLevel
     from .cycles import Cycle
     from .smoothers import Smoother
 
@@ -248,24 +249,10 @@ def _program(cycle: Cycle, omega: float, colours: tuple[int, ...]) -> tuple[np.n
     return np.array([step[:4] for step in steps], np.int64), np.array([step[4:] for step in steps])
 
 
-class SortedMatrix(Protocol):
-    """The packed part of a level: off-diagonal weights in CSR, inverse diagonals, the parent of each row or -1.
-
-    Rows are sorted by colour; colour c owns the rows from `ends[c]` to `ends[c + 1]`.
-    """
-
-    ends: np.ndarray
-    indptr: np.ndarray
-    indices: np.ndarray
-    weights: np.ndarray
-    dinv: np.ndarray
-    parent: np.ndarray
-
-
 class PackedLevels(Level):
-    """Levels in common arrays; `x` and `b` are those of the first. Weights and diagonals of the levels become views."""
+    """Sorted levels in common arrays; `x` and `b` are those of the first. Their weights and diagonals become views."""
 
-    def __init__(self, levels: Sequence[SortedMatrix], cycle: Cycle, omega: float = 1.0):
+    def __init__(self, levels: Sequence[MatrixLevel], cycle: Cycle, omega: float = 1.0):
         sizes = [level.dinv.size for level in levels]
         dtype = levels[0].weights.dtype
         #: first row of each level

@@ -25,9 +25,6 @@ from ...operators.masked import Masked
 from ...problem.box import BoxProblem
 from ...problem.monitor import Monitor
 
-#: the part of the longest feasible step that is taken, the textbook's fraction to the boundary
-INSIDE = 0.995
-
 
 @dataclass(frozen=True)
 class BarrierSettings:

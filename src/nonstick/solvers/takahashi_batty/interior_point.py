@@ -40,9 +40,9 @@ from ...operators.masked import Masked
 from ...problem.box import BoxProblem
 from ...problem.monitor import Monitor
 from ..auto.active_set import ActiveSet
-from ..base import Method
+from ..base import INSIDE, Method
 from ..chentanez_muller.projected_gs import ProjectedSweeps
-from .barrier import INSIDE, SETTINGS, Barrier, Best
+from .barrier import SETTINGS, Barrier, Best
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,8 @@ from ...inverse.base import Recipe
 from ...inverse.krylov.cg import CG
 from ...kernels._vector import dot
 from ...operators.masked import Masked
-from ..base import Method
-from .barrier import INSIDE, SETTINGS, Barrier, Best
+from ..base import INSIDE, Method
+from .barrier import SETTINGS, Barrier, Best
 
 
 @dataclass(frozen=True)

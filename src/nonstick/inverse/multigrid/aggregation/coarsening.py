@@ -21,6 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
+from ....core import rounding
 from ....errors import NonstickError
 from ....operators.base import Operator, row_sums
 from ....operators.csr import CSROperator
@@ -33,9 +34,6 @@ from ..hierarchy import Stepwise
 from ._coarse_matrix import _close_rows
 from ._merge import _blocks_of, _match_pairs, _number_parts, _separate_colours
 from .couplings import Couplings, Product, coarse_pattern, couplings_of
-
-#: a row sum below this fraction of the diagonal is a rounding error: the row is pure Neumann
-_ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
@@ -242,7 +240,8 @@ def row_excess(A: Operator) -> np.ndarray:
     Coarse diagonals are rebuilt from row sums, so that a pure Neumann part ends as an exact zero, not as 1e-17.
     """
     excess = row_sums(A)
-    excess[np.abs(excess) <= _ROUNDING * A.diagonal] = 0.0
+    # what is left of a row sum is a rounding error: the row is pure Neumann
+    excess[np.abs(excess) <= rounding.SUM * A.diagonal] = 0.0
     return excess
 
 

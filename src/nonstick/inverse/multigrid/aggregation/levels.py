@@ -37,7 +37,7 @@ PACKED_SIZE = 5_000
 
 
 class MatrixLevel(ColouredLevel):
-    """Off-diagonal weights in CSR, excess and inverse diagonals; `parent` is the map to the next level.
+    """Off-diagonal weights in CSR, excess and inverse diagonals; `parent` is the map to the next level, -1 for none.
 
     `cells` are (n, d) grid coordinates. A few colours follow red and black if a cell holds unknowns that are coupled to
     each other. Rows are in their natural order until `sort_by_colour`.
