@@ -2,14 +2,17 @@
 
 import asyncio
 import http.client
+import mimetypes
 import os
 import socket
+import sys
 import time
 from urllib.parse import urlsplit
 
 import pytest
 
 from nonstick import NonstickError
+from nonstick.cli import main
 from nonstick.pictures.page import LivePage
 from nonstick.pictures.page.gate import LARGEST_MESSAGE, Gate
 from nonstick.pictures.page.live import serving
@@ -192,6 +195,36 @@ def sockets_of(page):
             return tuple(self.address)
 
     return [Found(c.laddr) for c in psutil.Process().net_connections() if c.laddr.port == port and c.status == "LISTEN"]
+
+
+def test_no_option_serves_the_page_to_others(splash, capsys):
+    with pytest.raises(SystemExit) as leave:
+        main(["view", str(splash), "--host", "0.0.0.0"])
+    assert leave.value.code == 2 and "No such option: --host" in capsys.readouterr().err
+
+
+def test_the_page_reads_nothing_but_the_run_and_itself_and_writes_nothing(page, splash):
+    """What a process opens is told to hooks; they stay for good, so this one is told when to listen."""
+    opened, listening = [], [True]
+
+    def hook(event, what):
+        if event == "open" and listening[0] and isinstance(what[0], (str, os.PathLike)):
+            opened.append((os.fspath(what[0]), what[2]))
+
+    before = {f: (f.stat().st_mtime_ns, f.stat().st_size) for f in splash.rglob("*")}
+    sys.addaudithook(hook)
+    for number in (page.player.frames[-1], page.player.frames[0]):
+        assert connect(page) > 10_000
+        page.player.go(number)
+        for path in ("", "x", "../../etc/passwd", "/etc/passwd", "%2e%2e/%2e%2e/etc/passwd", "assets/x.js"):
+            ask(page, urlsplit(page.url).path + path)
+    (splash / "stats.csv").read_bytes()
+    listening[0] = False
+    assert {f: (f.stat().st_mtime_ns, f.stat().st_size) for f in splash.rglob("*")} == before
+    # files of the run are opened by their name in its folder
+    own = (str(splash), os.path.dirname(viser.__file__), *mimetypes.knownfiles)
+    assert opened and not [name for name, _ in opened if os.path.isabs(name) and not name.startswith(own)]
+    assert not [name for name, flags in opened if flags & (os.O_WRONLY | os.O_RDWR | os.O_CREAT)]
 
 
 def test_a_viser_that_cannot_be_guarded_gives_no_page(monkeypatch):

@@ -1,5 +1,7 @@
 """Pages in one file: their size, what is left out, and what is said."""
 
+import http.client
+
 import numpy as np
 import pytest
 
@@ -67,6 +69,27 @@ def command(*words):
 def test_command_writes_a_page(plane, tmp_path, capsys):
     assert command(plane, "--html", tmp_path / "p.html", "--frames", "1:4:2", "--colour", "pressure") == 0
     assert "p.html: 2 frames," in capsys.readouterr().out
+
+
+def test_nobody_is_answered_while_a_page_is_written(plane, tmp_path):
+    """viser draws by a server: it listens on this computer, and its token is told to nobody."""
+    before, answers = listening(), set()
+
+    def ask(done, of):
+        for host, port in listening() - before:
+            there = http.client.HTTPConnection(host, port, timeout=20)
+            there.request("GET", "/")
+            answers.add((host, there.getresponse().status))
+
+    write_html(plane, tmp_path / "p.html", tick=ask)
+    assert answers == {("127.0.0.1", 403)}
+    assert listening() == before
+
+
+def listening():
+    """Addresses at which this process listens."""
+    psutil = pytest.importorskip("psutil")
+    return {tuple(c.laddr) for c in psutil.Process().net_connections("inet") if c.status == "LISTEN"}
 
 
 @pytest.mark.parametrize(
