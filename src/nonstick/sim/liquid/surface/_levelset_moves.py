@@ -33,12 +33,19 @@ def _cubic(f, a, b, c):
     nx, ny, nz = f.shape
     a, b, c = min(max(a, 0.0), nx - 1.0), min(max(b, 0.0), ny - 1.0), min(max(c, 0.0), nz - 1.0)
     i, j, k = min(int(a), max(nx - 2, 0)), min(int(b), max(ny - 2, 0)), min(int(c), max(nz - 2, 0))
+    low, high = 1e30, -1e30
+    for p in range(i, min(i + 2, nx)):
+        for q in range(j, min(j + 2, ny)):
+            for r in range(k, min(k + 2, nz)):
+                low = min(low, f[p, q, r])
+                high = max(high, f[p, q, r])
+    if low == high:  # as in most cells, which are far from the surface
+        return low
     x0, x1, x2, x3 = _weights(a - i)
     y0, y1, y2, y3 = _weights(b - j)
     z0, z1, z2, z3 = _weights(c - k)
     k0, k1, k2, k3 = max(k - 1, 0), k, min(k + 1, nz - 1), min(k + 2, nz - 1)
     total = 0.0
-    low, high = 1e30, -1e30
     for di in range(-1, 3):
         wi = x0 if di < 0 else x1 if di == 0 else x2 if di == 1 else x3
         if nx == 1:
@@ -49,14 +56,10 @@ def _cubic(f, a, b, c):
         for dj in range(-1, 3):
             w = wi * (y0 if dj < 0 else y1 if dj == 0 else y2 if dj == 1 else y3)
             q = min(max(j + dj, 0), ny - 1)
-            near, far = f[p, q, k1], f[p, q, k2]
             total += w * z0 * f[p, q, k0]
-            total += w * z1 * near
-            total += w * z2 * far
+            total += w * z1 * f[p, q, k1]
+            total += w * z2 * f[p, q, k2]
             total += w * z3 * f[p, q, k3]
-            if di >= 0 and di < 2 and dj >= 0 and dj < 2:
-                low = min(low, near, far)
-                high = max(high, near, far)
     return min(max(total, low), high)
 
 
