@@ -86,6 +86,11 @@ def same(row: dict, line: dict, n: int) -> bool:
     return (label, row.get("n")) == (line["method"], n) and ("case" not in line or case.endswith(line["case"]))
 
 
+def missed(row: dict) -> bool:
+    """Whether a method that should have reached the tolerance has not: such a count means nothing."""
+    return row.get("must_converge", True) and row.get("converged") is False
+
+
 def value(row: dict, unit: str) -> object:
     return row[unit] if row.get(unit) is not None else row.get("extra", {}).get(unit)
 
@@ -113,7 +118,7 @@ def measured(command: str, rows: list[tuple[str, dict]]) -> dict[str, dict]:
                 for n in row["sizes"]:
                     if owner(row, line["method"], n) != command:
                         continue
-                    rows_of = [r for r in made if same(r, line, n)]
+                    rows_of = [r for r in made if same(r, line, n) and not missed(r)]
                     got = value(rows_of[0], line["unit"]) if len(rows_of) == 1 else None  # several parts: none
                     if isinstance(got, (int, float)) and math.isfinite(got):
                         name = make_papers.key(paper, row, line, n)

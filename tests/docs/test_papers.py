@@ -102,12 +102,13 @@ def test_runs_are_resumed_and_counts_are_kept(tmp_path, monkeypatch):
         {"case": "lai-table9", "method": "fas-mg", "n": 64, "iterations": 9.25, "version": "y"},
         {"case": "lai-table9 (published)", "method": "fas-mg", "n": 64, "iterations": 8},
         {"case": "lai-table9 from zero", "method": "pi-mg", "n": 64, "iterations": 14},
+        {"case": "lai-table9", "method": "pi-pcg", "n": 64, "iterations": 3, "converged": false},
         {"case": "lai-table9", "method": "fmg", "n": 64, "iterations": null}]"""
     )
     found = papers.measured(command, rows)
     assert found["Lai, Table 9, fas-mg, 64"] == {"value": 9.25, "version": "y"}
     assert found["Lai, Table 9, pi-mg from zero, 64"]["value"] == 14
-    assert not any("fmg" in key or key.endswith(("pi-mg, 64", "fas-mg, 128")) for key in found)
+    assert not any("fmg" in key or key.endswith(("pi-mg, 64", "fas-mg, 128", "pi-pcg, 64")) for key in found)
     row = {"commands": ["nonstick bench x --sizes 32 --methods fmg", "nonstick bench x --sizes 32 64 -s time.cfl=8"]}
     assert [papers.owner(row, *of) for of in (("fmg", 32), ("pgs", 32), ("fmg", 128))] == [*row["commands"], None]
     words = papers.started(command, directory)
