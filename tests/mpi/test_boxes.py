@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from nonstick import NonstickError
-from nonstick.parallel.boxes import Boxes
+from nonstick.parallel.halo import Boxes
 
 SHAPE = (40, 24, 32)
 

@@ -6,7 +6,7 @@ import pytest
 from nonstick import PressureProblem, Scene, Simulation, solve_problem
 from nonstick.inverse.multigrid.grid import level
 from nonstick.mpi.shared import Shared, solve_shared
-from nonstick.parallel.boxes import Boxes
+from nonstick.parallel.halo import Boxes
 from nonstick.sim.liquid.distributed import simulate
 from nonstick.solvers.safeguards.pockets import find
 

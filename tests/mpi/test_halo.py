@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from nonstick.parallel.boxes import Boxes
-from nonstick.parallel.halo import Halo
+from nonstick.parallel.halo import Boxes, Halo
 
 SHAPES = [(13, 9), (11, 8, 7)]
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from nonstick import Scene, Simulation
-from nonstick.parallel.boxes import Boxes
+from nonstick.parallel.halo import Boxes
 from nonstick.sim.liquid.distributed import first_boxes, obstacle, part_of, simulate
 from nonstick.sim.liquid.particles.storage import Cloud
 from nonstick.sim.liquid.partition import ParticlePartition, ghost_layers

@@ -9,7 +9,7 @@ import nonstick
 from nonstick import NonstickError, cases
 from nonstick.inverse.multigrid.grid import level
 from nonstick.mpi.shared import AUTO, Shared, solve_shared, static_case
-from nonstick.parallel.boxes import Boxes
+from nonstick.parallel.halo import Boxes
 from nonstick.problem.monitor import Monitor
 from nonstick.solvers.safeguards.descent import face_descent
 

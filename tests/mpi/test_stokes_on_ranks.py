@@ -5,7 +5,7 @@ import pytest
 
 from nonstick.discretise import StokesProblem
 from nonstick.mpi.viscous import solve_on_first
-from nonstick.parallel.boxes import Boxes
+from nonstick.parallel.halo import Boxes
 from nonstick.parallel.partition import Partition
 
 

@@ -6,8 +6,7 @@ import scipy.sparse as sp
 
 from nonstick.operators.base import row_sums
 from nonstick.operators.csr import CSROperator
-from nonstick.operators.lowrank import LowRank
-from nonstick.operators.masked import Masked
+from nonstick.operators.masked import LowRank, Masked
 from nonstick.operators.rows import Rows
 from nonstick.operators.stencil import StencilOperator
 

@@ -11,9 +11,9 @@ import nonstick
 from nonstick.arrays.krylov import conjugate_gradients, on_rows
 from nonstick.inverse.krylov.bicgstab import BiCGStab
 from nonstick.inverse.krylov.cg import CG
-from nonstick.inverse.krylov.cr import CR
 from nonstick.inverse.krylov.direct import Direct
 from nonstick.inverse.krylov.gmres import GMRES
+from nonstick.inverse.krylov.minres import CR
 from nonstick.inverse.precond.adapters import Reused
 from nonstick.inverse.precond.ainv import AINV
 from nonstick.inverse.precond.incomplete import ILU, MIC

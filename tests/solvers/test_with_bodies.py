@@ -10,7 +10,7 @@ from nonstick.discretise.coupling import Body
 from nonstick.discretise.pressure import PressureProblem
 from nonstick.grid.mac import Grid
 from nonstick.grid.shapes import Box
-from nonstick.operators.lowrank import LowRank
+from nonstick.operators.masked import LowRank
 from nonstick.solvers.auto.nearby import AroundBodies
 
 CANNOT = {"pgs", "psor", "newton-array"}

@@ -38,7 +38,7 @@ from ..errors import NonstickError
 from ..grid.box import IndexBox
 from ..grid.fractions import cover
 from ..operators.base import Operator
-from ..operators.lowrank import LowRank
+from ..operators.masked import LowRank
 from ..operators.rows import Rows
 from ..parallel.partition import Partition
 from .fields import Faces

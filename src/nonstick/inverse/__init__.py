@@ -4,10 +4,9 @@ from .base import Identity, Inverse, IterativeInverse, LinearResult, NoPrecondit
 from .cascade import Cascade, Trial, Within
 from .krylov.bicgstab import BiCGStab
 from .krylov.cg import CG
-from .krylov.cr import CR
 from .krylov.direct import Direct, Factor
 from .krylov.gmres import GMRES
-from .krylov.minres import MINRES
+from .krylov.minres import CR, MINRES
 from .krylov.richardson import Richardson
 from .multigrid.aggregation.coarsening import GIA, Pairwise, TopologyAware
 from .multigrid.aggregation.smoothed import NearNull, Smoothed

@@ -17,8 +17,8 @@ from ..errors import NonstickError
 from ..inverse.multigrid.grid.level import shared_levels
 from ..operators.base import Operator
 from ..operators.rows import SharedPiece
-from ..parallel.boxes import Boxes
 from ..parallel.comm import Comm, world
+from ..parallel.halo import Boxes
 from ..problem.box import BoxProblem
 from ..problem.solution import Solution
 from .shared import assembled, solve_problem

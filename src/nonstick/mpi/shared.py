@@ -17,11 +17,11 @@ from ..inverse.multigrid.grid.level import shared_levels
 from ..inverse.precond.deflation import Deflated
 from ..inverse.precond.jacobi import Jacobi
 from ..operators.base import Operator
-from ..operators.lowrank import LowRank
+from ..operators.masked import LowRank
 from ..operators.rows import SharedPiece, inside
 from ..operators.stencil import StencilOperator
-from ..parallel.boxes import Boxes
 from ..parallel.comm import Comm
+from ..parallel.halo import Boxes
 from ..problem.box import BoxProblem
 from ..problem.solution import Solution
 from ..solvers.auto.active_set import ActiveSet

@@ -3,8 +3,7 @@
 from .base import Operator
 from .csr import CSROperator, Products
 from .faces import FaceSystem, ViscosityOperator
-from .lowrank import LowRank
-from .masked import Masked
+from .masked import LowRank, Masked
 from .rows import Rows
 from .saddle import Bordered
 from .stencil import StencilOperator, as_operator

@@ -24,7 +24,7 @@ from ..kernels._vector import _axpy, _xpby, dot, peak_and_sum
 from ..parallel.comm import SELF, Comm
 
 if TYPE_CHECKING:
-    from .lowrank import LowRank
+    from .masked import LowRank
     from .stencil import StencilOperator
 
 

@@ -17,9 +17,8 @@ from functools import cached_property
 import numpy as np
 
 from ..grid.box import IndexBox
-from ..parallel.boxes import Boxes
 from ..parallel.comm import SELF, Comm
-from ..parallel.halo import Graph, Halo
+from ..parallel.halo import Boxes, Graph, Halo
 from ..parallel.partition import united
 from ._vectors import _cut_segments, _number_cells
 

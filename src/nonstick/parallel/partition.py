@@ -19,9 +19,8 @@ from ..grid.box import IndexBox
 from ..grid.faces import FaceField
 from ..grid.fractions import connected_parts
 from ..grid.mac import SubGrid
-from .boxes import Boxes
 from .comm import SELF, Comm
-from .halo import Halo
+from .halo import Boxes, Halo
 
 
 class Partition:

@@ -27,8 +27,7 @@ from ..inverse.multigrid.cycles import V
 from ..inverse.multigrid.grid.geometric import Geometric
 from ..inverse.multigrid.hierarchy import Multigrid
 from ..inverse.multigrid.smoothers import RedBlack
-from ..operators.lowrank import LowRank
-from ..operators.masked import Masked
+from ..operators.masked import LowRank, Masked
 from ..problem.box import BoxProblem
 from ..problem.monitor import PATIENCE, Monitor, Start
 from .base import HALVINGS, SUFFICIENT, Method

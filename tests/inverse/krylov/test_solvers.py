@@ -9,9 +9,9 @@ import scipy.sparse as sp
 from nonstick.inverse.base import NoPreconditioner
 from nonstick.inverse.krylov.bicgstab import BiCGStab
 from nonstick.inverse.krylov.cg import CG
-from nonstick.inverse.krylov.cr import CR
 from nonstick.inverse.krylov.direct import Direct
 from nonstick.inverse.krylov.gmres import GMRES
+from nonstick.inverse.krylov.minres import CR
 from nonstick.inverse.krylov.richardson import Richardson
 from nonstick.inverse.precond.ainv import AINV
 from nonstick.inverse.precond.incomplete import ILU, MIC

@@ -10,8 +10,7 @@ from nonstick.inverse.multigrid.hierarchy import Multigrid
 from nonstick.inverse.precond.deflation import Deflated, DeflatedInverse
 from nonstick.inverse.precond.incomplete import MIC
 from nonstick.operators.csr import CSROperator
-from nonstick.operators.lowrank import LowRank
-from nonstick.operators.masked import Masked
+from nonstick.operators.masked import LowRank, Masked
 
 CYCLE = Multigrid(Blocks(), cycle=W(1, 1))
 

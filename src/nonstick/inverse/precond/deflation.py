@@ -22,8 +22,7 @@ import scipy.sparse as sp
 
 from ...core import rounding
 from ...operators.base import Operator
-from ...operators.lowrank import LowRank
-from ...operators.masked import Masked
+from ...operators.masked import LowRank, Masked
 from ..base import Directions, Inverse, NoPreconditioner, Recipe
 from . import _deflation as kernels
 

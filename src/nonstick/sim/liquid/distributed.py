@@ -9,8 +9,8 @@ import numpy as np
 from ...errors import NonstickError
 from ...files.rundir import RunDirectory
 from ...grid.box import IndexBox
-from ...parallel.boxes import Boxes
 from ...parallel.comm import Comm
+from ...parallel.halo import Boxes
 from ...parallel.partition import Partition
 from ...scenes.scene import Scene
 from .particles.seeding import region

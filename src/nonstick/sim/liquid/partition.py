@@ -35,8 +35,8 @@ import numpy as np
 from ...core.columns import FIELDS, PARTICLES
 from ...errors import NonstickError
 from ...grid.box import IndexBox
-from ...parallel.boxes import Boxes
 from ...parallel.comm import Comm
+from ...parallel.halo import Boxes
 from ...parallel.partition import Partition
 from ...scenes.scene import Scene
 from .settings import BOX

@@ -19,7 +19,7 @@ from ...core.columns import check_array
 from ...core.show import Shown
 from ...errors import NonstickError
 from ...files.tables import ProbeTable
-from ...parallel.boxes import Boxes
+from ...parallel.halo import Boxes
 from ...scenes.scene import Scene
 from .particles.storage import Cloud
 from .particles.tracker import Particles

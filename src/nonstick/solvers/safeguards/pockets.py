@@ -42,8 +42,7 @@ from ...inverse.precond.incomplete import MIC
 from ...inverse.precond.jacobi import Jacobi
 from ...operators.base import Operator, once_for_an_operator, row_sums
 from ...operators.csr import CSROperator
-from ...operators.lowrank import LowRank
-from ...operators.masked import Masked
+from ...operators.masked import LowRank, Masked
 from ...problem.box import BoxProblem, WallEdges
 from ...problem.monitor import Start
 from .refinement import Substitute

@@ -68,7 +68,7 @@ class MPRGP(Method):
     literal: bool = False
 
     def solve(self, problem, start, monitor):
-        state = _Face(self, problem, start.x, monitor)
+        state = _FaceState(self, problem, start.x, monitor)
         steps = {"cg": 0, "expansion": 0, "proportioning": 0}
         for k in range(monitor.limit(self.maxiter) + 1):
             if monitor.check(state.x, state.g) or k == monitor.limit(self.maxiter):
@@ -90,7 +90,7 @@ class MPRGP(Method):
         )
 
 
-class _Face:
+class _FaceState:
     """Iterate, gradient and search direction on the current face of the box."""
 
     def __init__(self, recipe: MPRGP, problem, x: np.ndarray, monitor):

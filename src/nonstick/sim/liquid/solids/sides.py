@@ -121,7 +121,7 @@ def find_colours(distance: Distance, nodes: np.ndarray, reach: float, last: Side
 
     `nodes` is the distance at the nodes of the grid, in cells.
     """
-    lattice = _Lattice(distance, nodes)
+    lattice = _SideLattice(distance, nodes)
     beside, pairs = lattice.beside(reach)
     if not beside.any():
         return None
@@ -185,7 +185,7 @@ def _refined(a: np.ndarray, axis: int) -> np.ndarray:
     return out
 
 
-class _Lattice:
+class _SideLattice:
     """Distances at the nodes, and halfway between them; links join places that are neighbours."""
 
     def __init__(self, distance: Distance, nodes: np.ndarray):
