@@ -111,6 +111,26 @@ def test_nothing_of_the_callers_is_touched_or_kept():
     np.testing.assert_allclose(solution.x, np.linalg.solve([[2.5, -1.0], [-1.0, 2.5]], [1.0, 2.0]), rtol=1e-8)
 
 
+@pytest.mark.parametrize("wide", [np.int32, np.int64])
+def test_rows_of_a_matrix_with_few_zeros_are_sorted_and_summed(wide):
+    rng = np.random.default_rng(0)
+    n = 40
+    row, column = rng.integers(0, n, (2, 3 * n * n))
+    value = rng.standard_normal(row.size)
+    value[row == column] = 100.0
+    value[(row + column) % 7 == 0] = 0.0  # zeros of the caller's keep their places: other numbers may follow
+    order = np.argsort(row, kind="stable")
+    begins = np.searchsorted(row[order], np.arange(n + 1)).astype(wide)
+    A = sp.csr_array((value[order], column[order].astype(wide), begins), shape=(n, n))
+    A.data.flags.writeable = False
+    expected = A.tocsc().tocsr()
+    expected.sum_duplicates()
+    found = validate._canonical(A)
+    assert found.has_canonical_format and found.indices.dtype == np.int32
+    assert np.array_equal(found.indices, expected.indices) and np.array_equal(found.indptr, expected.indptr)
+    np.testing.assert_allclose(found.data, expected.data, rtol=1e-14, atol=1e-13)
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_pairs_kernel_against_numpy(seed):
     rng = np.random.default_rng(seed)

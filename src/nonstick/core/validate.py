@@ -61,23 +61,38 @@ def _canonical(A: Any) -> sp.csr_array:
     if sp.issparse(A) and A.dtype != np.float64:  # SciPy changes the format only for some kinds of numbers
         A = A.astype(np.float64)
     A = sp.csr_array(A, dtype=np.float64)
+    if A.nnz < 2**31 - 1 and A.indices.dtype != np.int32:
+        A = sp.csr_array((A.data, A.indices.astype(np.int32), A.indptr.astype(np.int32)), shape=A.shape)
     if not A.has_canonical_format:
+        if A.nnz > FEW_ZEROS * float(A.shape[0]) * A.shape[1]:
+            return _sorted(A)
         # Summing duplicates works in place, and the arrays may be the caller's. To and fro sorts in linear time.
         A = A.copy() if A.has_sorted_indices else A.tocsc().tocsr()
         A.sum_duplicates()
-    if A.nnz < 2**31 - 1 and A.indices.dtype != np.int32:
-        A = sp.csr_array((A.data, A.indices.astype(np.int32), A.indptr.astype(np.int32)), shape=A.shape)
     return A
+
+
+def _sorted(A: sp.csr_array) -> sp.csr_array:
+    """A matrix with few zeros, its rows sorted and duplicates summed: a row is written out in full and read again."""
+    from ..kernels._csr import _sort_rows  # loads numba
+
+    entries = np.require(A.data, requirements="W"), *(np.require(v, requirements="W") for v in (A.indices, A.indptr))
+    return _filled(A.nnz, A.shape, _sort_rows, *entries)
 
 
 def _compressed(A: np.ndarray) -> sp.csr_array:
     """A full array as a matrix; SciPy takes ten times as long for a large one."""
     from ..kernels._csr import _compress  # loads numba
 
-    wide = np.int32 if A.size < 2**31 - 1 else np.int64
-    indices, data, indptr = np.empty(A.size, wide), np.empty(A.size), np.empty(A.shape[0] + 1, wide)
-    count = _compress(indices, data, indptr, A)
-    out = sp.csr_array((data[:count], indices[:count], indptr), shape=A.shape)
+    return _filled(A.size, A.shape, _compress, A)
+
+
+def _filled(most: int, shape: tuple[int, int], kernel: Callable[..., int], *source: np.ndarray) -> sp.csr_array:
+    """A matrix of at most so many entries, of which a kernel writes the columns, in order, and the numbers."""
+    wide = np.int32 if most < 2**31 - 1 else np.int64
+    indices, data, indptr = np.empty(most + 1, wide), np.empty(most + 1), np.empty(shape[0] + 1, wide)
+    count = kernel(indices, data, indptr, shape[1], *source)
+    out = sp.csr_array((data[:count], indices[:count], indptr), shape=shape)
     out.has_canonical_format = True
     return out
 

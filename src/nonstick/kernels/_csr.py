@@ -140,16 +140,34 @@ def _full_pairs_agree(A, root, rtol):
 
 
 @serial
-def _compress(indices, data, indptr, A):
-    """The entries of a full array that are not zero, row by row; their number."""
+def _compress(indices, data, indptr, columns, A):
+    """The entries of a full array that are not zero, row by row; their number. There is room for one more."""
     q = 0
     for i in range(A.shape[0]):
         indptr[i] = q
-        for j in range(A.shape[1]):
-            if A[i, j] != 0.0:
-                indices[q], data[q] = j, A[i, j]
-                q += 1
+        for j in range(columns):
+            indices[q], data[q] = j, A[i, j]
+            q += A[i, j] != 0.0
     indptr[A.shape[0]] = q
+    return q
+
+
+@serial
+def _sort_rows(indices, data, indptr, columns, values, places, begins):
+    """The entries of a sparse matrix, row by row with ascending columns, duplicates summed; their number. There is
+    room for one more."""
+    row, there = np.zeros(columns), np.zeros(columns, np.bool_)
+    q = 0
+    for i in range(begins.size - 1):
+        indptr[i] = q
+        for e in range(begins[i], begins[i + 1]):
+            row[np.uint32(places[e])] += values[e]
+            there[np.uint32(places[e])] = True
+        for j in range(columns):
+            indices[q], data[q] = j, row[j]
+            q += there[j]
+            row[j], there[j] = 0.0, False
+    indptr[begins.size - 1] = q
     return q
 
 

@@ -24,27 +24,77 @@ def _multiply_full(out, x, A):
         out[i] = s
 
 
-@merged
-def _multiply(out, x, full, data, indices, indptr):
-    """out = A x; `full` holds all numbers of A, or none."""
+@merged_sum
+def _multiply(out, x, d, full, data, indices, indptr):
+    """out = A x, xᵀA x and xᵀD x; `full` holds all numbers of A, or none."""
+    curvature = size = 0.0
     if full.size > 0:
         _multiply_full(out, x, full)
-    else:
-        for i in range(x.size):
+    for i in range(x.size):
+        if full.size == 0:
             out[i] = _row(x, data, indices, indptr[i], indptr[i + 1])
+        curvature += x[i] * out[i]
+        size += d[i] * x[i] * x[i]
+    return curvature, size
 
 
 @merged
-def _look(z, free, x, g, d, lower, upper):
-    """z = g/d on the rows that no bound holds, ties among them, and 0 on others; the largest natural residual."""
-    peak = 0.0
+def _add_column(out, i, factor, full, data, indices, indptr):
+    """out += factor times column i of A, which is its row i."""
+    if full.size > 0:
+        for j in range(out.size):
+            out[j] += factor * full[i, j]
+        return
+    for q in range(indptr[i], indptr[i + 1]):
+        out[np.uint32(indices[q])] += factor * data[q]
+
+
+@merged_sum
+def _look(z, free, x, g, Ap, d, lower, upper):
+    """z = g/d on the rows that no bound holds, ties among them, and 0 on others; zᵀA p and the largest natural
+    residual."""
+    peak = s = 0.0
     for i in range(x.size):
         r = abs(_natural(x[i], g[i], d[i], lower[i], upper[i]))
         peak = max(peak, r) if r == r else np.inf
         held = (x[i] <= lower[i] and g[i] > 0.0) or (x[i] >= upper[i] and g[i] < 0.0) or lower[i] == upper[i]
         free[i] = not held
         z[i] = 0.0 if held else g[i] / d[i]
-    return peak
+        s += z[i] * Ap[i]
+    return s, peak
+
+
+@merged_sum
+def _turn(p, z, g, free, beta):
+    """p = z + β p on free rows, and gᵀp."""
+    slope = 0.0
+    for i in range(p.size):
+        p[i] = z[i] + beta * p[i] if free[i] and beta != 0.0 else z[i]
+        slope += g[i] * p[i]
+    return slope
+
+
+@merged
+def _project(y, x, p, alpha, lower, upper):
+    """y = x - α p, cut to the box; True if that changed a row."""
+    cut = False
+    for i in range(x.size):
+        step = x[i] - alpha * p[i]
+        y[i] = min(max(step, lower[i]), upper[i])
+        cut |= step != y[i]
+    return cut
+
+
+@merged
+def _bend(p, Ap, x, y, alpha, lower, upper, full, data, indices, indptr):
+    """p = x - y, and A p from that of α p and from the columns of rows that were cut: fewer than a product has."""
+    for i in range(x.size):
+        Ap[i] *= alpha
+    for i in range(x.size):
+        whole = alpha * p[i]
+        p[i] = x[i] - y[i]
+        if p[i] != whole and (y[i] == lower[i] or y[i] == upper[i]):
+            _add_column(Ap, i, p[i] - whole, full, data, indices, indptr)
 
 
 @serial
@@ -56,25 +106,16 @@ def _steps(x, g, p, Ap, y, z, free, found, matrix, d, lower, upper, tolerance, f
     far as the box allows; without an end pᵀA p is -1, and it is not made.
     """
     for count in range(limit):
-        found[1] = _look(z, free, x, g, d, lower, upper)
+        product, found[1] = _look(z, free, x, g, Ap, d, lower, upper)
         if not found[1] > tolerance:
             return count
         found[3] += 1.0
         if found[1] > found[2]:
             found[2], found[3] = found[1], 0.0
-        beta = -_dot(z, Ap) / found[0] if found[0] > 0.0 else 0.0
-        for i in range(x.size):
-            p[i] = z[i] + beta * p[i] if free[i] and beta != 0.0 else z[i]
-        slope = _dot(g, p)
+        slope = _turn(p, z, g, free, -product / found[0] if found[0] > 0.0 else 0.0)
         if not slope > 0.0:  # rounding, or rows that left the box
-            for i in range(x.size):
-                p[i] = z[i]
-            slope = _dot(g, p)
-        _multiply(Ap, p, *matrix)
-        curvature = _dot(p, Ap)
-        size = 0.0
-        for i in range(x.size):
-            size += d[i] * p[i] * p[i]
+            slope = _turn(p, z, g, free, 0.0)
+        curvature, size = _multiply(Ap, p, d, *matrix)
         if not curvature > flat * size:
             found[4] = min(found[4], curvature / size) if size > 0.0 else found[4]
             reach = np.inf
@@ -91,14 +132,10 @@ def _steps(x, g, p, Ap, y, z, free, found, matrix, d, lower, upper, tolerance, f
                 g[i] -= reach * Ap[i]
             found[0] = 0.0
             continue
-        alpha, cut = slope / curvature, False
-        for i in range(x.size):
-            y[i] = min(max(x[i] - alpha * p[i], lower[i]), upper[i])
-            cut |= y[i] != x[i] and (y[i] == lower[i] or y[i] == upper[i])
+        alpha = slope / curvature
+        cut = _project(y, x, p, alpha, lower, upper)
         if cut:  # the projected step is a direction of its own, and the box is convex
-            for i in range(x.size):
-                p[i] = x[i] - y[i]
-            _multiply(Ap, p, *matrix)
+            _bend(p, Ap, x, y, alpha, lower, upper, *matrix)
             slope, curvature = _dot(g, p), _dot(p, Ap)
             if not (slope > 0.0 and curvature > 0.0):
                 found[0] = 0.0
@@ -109,5 +146,5 @@ def _steps(x, g, p, Ap, y, z, free, found, matrix, d, lower, upper, tolerance, f
         for i in range(x.size):
             x[i] = y[i] if whole else min(max(x[i] - alpha * p[i], lower[i]), upper[i])
             g[i] -= alpha * Ap[i]
-    found[1] = _look(z, free, x, g, d, lower, upper)
+    _, found[1] = _look(z, free, x, g, Ap, d, lower, upper)
     return limit

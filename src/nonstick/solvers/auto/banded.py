@@ -24,7 +24,9 @@ class NarrowBand:
     def holds(self, problem: BoxProblem) -> bool:
         """True if the matrix of the problem is like that."""
         A = problem.A
-        return isinstance(A, CSROperator) and A.comm.size == 1 and A.n > 1 and _width(A) <= self.width
+        if not isinstance(A, CSROperator) or A.comm.size > 1 or A.n < 2:
+            return False
+        return A.matrix().nnz <= (2 * self.width + 1) * A.n and _width(A) <= self.width
 
 
 @once_for_an_operator

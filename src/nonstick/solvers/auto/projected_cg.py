@@ -3,13 +3,14 @@
     F = rows that no bound holds, ties among them;   z = D⁻¹g on F, 0 elsewhere
     p = z + β p on F,   β = -zᵀA p / pᵀA p           p is kept when F changes, without the rows that left it
     y = P(x - α p),     α = gᵀp / pᵀA p
-    if y = x - α p: x = y                            one product with A
+    if y = x - α p: x = y
     else: p = x - y, x = x - min(1, gᵀp / pᵀA p) p   from x to y inside the box, no further than to the minimum
 
 The objective falls in every step. A direction without curvature is followed as far as the box allows; if that is for
-ever, the objective is not bounded below. While F stays, these are conjugate gradients; a product more is the price of a
-step that meets a bound. On well-conditioned matrices they take fewer products than any quasi-Newton method, and nothing
-is set up. The residuals so far say how many steps there will be, so that `WhileCheaper` can leave in time.
+ever, the objective is not bounded below. While F stays, these are conjugate gradients; a step that meets a bound costs
+the columns of the rows that meet it beside its product. On well-conditioned matrices they take fewer products than any
+quasi-Newton method, and nothing is set up. The residuals so far say how many steps there will be, so that
+`WhileCheaper` can leave in time.
 """
 
 from __future__ import annotations

@@ -172,12 +172,21 @@ def without_pockets(problem: BoxProblem, linear: bool = False, cycle: Recipe | N
     # The theory needs a symmetric matrix: in others a null vector on the right says nothing about the sum of b. And the
     # constant must be its only null vector: an elastic body that nothing holds has others, which bounds must stop.
     A = problem.A
-    floats = problem.may_float and A.symmetric and not (isinstance(A, CSROperator) and unlike_m_matrix(A))
-    found = find(A) if floats else None
+    if not (problem.may_float and A.symmetric):
+        return None
+    if A.bodies is None and not A.comm.largest(int(_sum_to_zero(A).any())):
+        return None
+    found = None if isinstance(A, CSROperator) and unlike_m_matrix(A) else find(A)
     if not found:
         return None
     pockets = [_classify(problem, rows, linear, cycle) for rows in found]
     return WithoutPockets(problem, pockets)
+
+
+@once_for_an_operator
+def _sum_to_zero(A: Operator) -> np.ndarray:
+    """The rows whose entries sum to zero."""
+    return ~(np.abs(row_sums(A)) > rounding.SUM * A.diagonal)
 
 
 @once_for_an_operator
@@ -187,7 +196,7 @@ def find(A: Operator) -> list[np.ndarray]:
         return _find_around_bodies(A.bodies)
     count, label = A.components()
     opened = np.zeros(count, np.int8)
-    opened[label[np.abs(row_sums(A)) > rounding.SUM * A.diagonal]] = 1
+    opened[label[~_sum_to_zero(A)]] = 1
     closed = A.comm.largest(opened) == 0
     if not closed.any():
         return []
