@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from .arrays import ArrayActiveSet, ArrayCycles, ArrayMethod, ArrayNewton
+from .arrays.methods import WithBlocks
 from .arrays.settings import SETTINGS as ARRAYS
 from .errors import NonstickError
 from .inverse.base import Recipe
@@ -155,9 +156,11 @@ SET_UP = MethodCascade(
 ANY = MethodCascade((SMALL, (Bare(), WhileCheaper(ProjectedCG(), SET_UP)), AUTO, GENERAL), when="refused")
 
 
-#: On arrays of any library: blocks of cells on grids; coarse rows for bare matrices, and where blocks are too coarse.
+#: On arrays of any library: blocks of cells on grids; coarse rows for bare matrices, where cells are coupled along one
+#: axis more than along another, and where blocks are too coarse.
 ON_ROWS = ArrayActiveSet(rows=True)
-ON_ARRAYS = MethodCascade((MethodCascade((ArrayActiveSet(maxiter=ARRAYS.grid), ON_ROWS)), ON_ROWS), when="refused")
+ON_GRID = MethodCascade((ArrayActiveSet(maxiter=ARRAYS.grid), ON_ROWS))
+ON_ARRAYS = MethodCascade(((WithBlocks(), ON_GRID), ON_ROWS), when="refused")
 
 
 def face_solver(A: Operator) -> Recipe:
@@ -328,7 +331,9 @@ def on_arrays(name: str, array: str, device: str | None = None, dtype: str = "fl
     ArrayNewton(array='torch', device='cpu', dtype='float64', maxiter=20000, inner='cg', precond='ainv')
     """
 
-    def moved(method: Any) -> Method:
+    def moved(method: Any) -> Any:
+        if isinstance(method, tuple):
+            return method[0], moved(method[1])
         if isinstance(method, MethodCascade):
             return replace(method, methods=tuple(moved(part) for part in method.methods))
         if isinstance(method, ArrayMethod):

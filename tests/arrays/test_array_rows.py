@@ -134,20 +134,21 @@ def on_cells(mask, scales=(1.0, 1.0)):
 
 
 @pytest.mark.parametrize(
-    "mask, scales, most",
+    "mask, scales, least, most",
     [
-        (thin_maze(18, 0), (1.0, 1.0), 50),
-        (thin_maze(25, 1), (1.0, 1.0), 55),
-        (np.ones((60, 50), bool), (1.0, 0.005), 50),
-        (np.ones((37, 53), bool), (0.001, 1.0), 50),
+        (thin_maze(18, 0), (1.0, 1.0), 30, 50),
+        (thin_maze(25, 1), (1.0, 1.0), 30, 55),
+        (np.ones((60, 50), bool), (1.0, 0.005), 1, 20),
+        (np.ones((37, 53), bool), (0.001, 1.0), 1, 20),
     ],
 )
-def test_rows_take_over_where_blocks_stand_for_too_little(mask, scales, most):
+def test_rows_are_for_blocks_that_stand_for_too_little(mask, scales, least, most):
+    """They take over after 30 iterations; at once where one axis has the larger couplings."""
     A, cells = on_cells(mask, scales)
     b = np.sin(cells @ np.array([0.3, 0.2]))
     expected = nonstick.solve(A, b, cells=cells, rtol=1e-10).x
     found = nonstick.solve(A, b, cells=cells, method="auto-array", rtol=1e-8)
-    assert found.converged and 30 < found.iterations <= most, found.iterations
+    assert found.converged and least <= found.iterations <= most, found.iterations
     assert np.abs(found.x - expected).max() <= 1e-6 * np.abs(expected).max()
 
 

@@ -126,6 +126,21 @@ def test_the_cycle_is_symmetric_positive_and_strong(name, n):
     assert steps <= 17
 
 
+def test_cells_held_by_their_surface_have_no_coarse_value():
+    """A row of liquid as light as spray below a pool: coarse values would move cells that the surface holds."""
+    layout, one = Layout((8, 16)), np.ones(128)
+    wx, wy, surface = np.ones((8, 16)), np.ones((8, 16)), np.zeros((8, 16))
+    wx[-1], wy[:, -1], surface[0], surface[-1] = 0.0, 0.0, 1.0, 1e4
+    wx[-2, ::3], wy[-1, 5:9] = 0.0, 400.0  # drops apart from the pool; and as heavy on each other
+    inner = Stencil.of(layout, (wx.ravel(), wy.ravel()), one)
+    A = Stencil.of(layout, (wx.ravel(), wy.ravel()), inner.sums() + surface.ravel())
+    carried = layout.grid(mg.connected_part(A, one))
+    assert not carried[-1].any() and carried[:-1].all()
+    M = np.stack([mg.v_cycle(mg.hierarchy(A, one), unit) for unit in np.eye(128)])
+    found = np.linalg.eigvals(M @ matrix(A).toarray()).real
+    assert found.max() < 2 * found.min()  # 45 times if such cells have coarse values
+
+
 @pytest.mark.parametrize("solver", krylov.SOLVERS)
 @pytest.mark.parametrize("precond", krylov.PRECONDITIONERS)
 @pytest.mark.parametrize("every", [1, 10])

@@ -18,6 +18,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..errors import NonstickError
+from ..inverse.multigrid.grid.blocks import Blocks
 from ..operators.base import Operator
 from ..operators.stencil import StencilOperator
 from ..problem.box import BoxProblem
@@ -248,6 +249,16 @@ class ArrayActiveSet(CorrectedMethod):
         monitor.iterations = before + int(to_numpy(state.iterations).max())
         monitor.outer_iterations += int(to_numpy(state.changes).max())
         return state
+
+
+@dataclass(frozen=True)
+class WithBlocks:
+    """A condition: a grid whose cells are coupled alike along all axes, so that blocks of them can stand for them."""
+
+    def holds(self, problem: BoxProblem) -> bool:
+        """True if the grid of the problem is like that."""
+        A = problem.A
+        return A.bodies is not None or Blocks().fits(A)
 
 
 @dataclass(frozen=True)

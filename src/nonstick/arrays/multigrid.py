@@ -222,10 +222,13 @@ def connected_part(A: Stencil, unknown: Array) -> Array:
     """1 in cells of the connected part that stands for their block.
 
     It is the part of the first cell that has half of the most weight: so blocks one after the other between parallel
-    walls stand for the same corridor, and slivers stand for nothing.
+    walls stand for the same corridor, and slivers stand for nothing. Cells that the surface holds far more than their
+    neighbours do belong to none: they stay where they are, and a coarse value would cost them more than smoothing can
+    take back.
     """
     xp, layout, below = namespace(unknown), A.layout, blocks(A.layout)
     sums, zero = A.sums(), xp.zeros_like(unknown)
+    unknown = unknown * xp.astype(A.diagonal - sums <= SETTINGS.held * sums, unknown.dtype)
     most = spread(layout, below.flat(over_blocks(layout, sums * unknown, xp.maximum)))
     place = layout.along_axes(unknown, lambda axis, at: 2**axis * (at % 2))
     place = xp.where((2 * sums * unknown >= most) & (unknown > 0), place + zero, zero + 2.0 ** len(layout.shape))
@@ -239,7 +242,9 @@ def connected_part(A: Stencil, unknown: Array) -> Array:
         inside.append(xp.where(strong, xp.ones_like(w), xp.zeros_like(w)))
     graph = Stencil.of(layout, tuple(inside), unknown)
     longest = 2 ** (len(layout.shape) - 1) + 1  # the way through a block with walls, for all but a few
-    return repeated(part, longest, lambda part: xp.astype(part + graph.neighbours(part) > 0, unknown.dtype), part)
+    return repeated(
+        part, longest, lambda part: unknown * xp.astype(part + graph.neighbours(part) > 0, unknown.dtype), part
+    )
 
 
 def _second(axis: int, other: int, at: Array) -> Array:

@@ -25,6 +25,8 @@ class ArraySettings:
     largest: int = 10
     #: cells of a block are one part if they are coupled by more than this part of a cell's mean weight
     weak: float = 0.05
+    #: cells whose surface outweighs their couplings by this factor have no coarse value
+    held: float = 10.0
     #: row sums of coarse grids below this part of the diagonal are rounding
     rounding: float = 1e-6
     #: the degree of smoothing, on grids and on sparse matrices
