@@ -26,6 +26,7 @@ from .problem.monitor import FAILED, Monitor, Start
 from .problem.solution import Solution
 from .solvers.base import Method
 from .solvers.constrained import solve_constrained
+from .solvers.proximal import ENDLESS, falls_for_ever
 from .solvers.safeguards.definite import ZERO, indefinite, smallest_curvature
 from .solvers.safeguards.pockets import IN_A_LIQUID, without_pockets
 from .solvers.safeguards.refinement import refine, solve_substitute
@@ -372,6 +373,9 @@ def _judge(method: Method, problem: BoxProblem, x: np.ndarray, x0: Any, monitor:
     failed = status in (*FAILED, "maxiter") and not limited
     if failed and not progress.negative and A.symmetric and A.comm.size == 1:
         progress.negative = smallest_curvature(A) < ZERO
+    explained = progress.negative or method.linear or stopping.time_limit is not None
+    if failed and not explained and falls_for_ever(problem):
+        monitor.stop("unbounded", ENDLESS)
 
 
 def _solve_with_constraints(

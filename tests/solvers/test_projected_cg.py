@@ -8,6 +8,7 @@ from gallery import beam, normal_equations, random_couplings, triangles, waves
 import nonstick
 from nonstick.solvers import ProjectedCG
 from nonstick.solvers.auto._projected_cg import _steps
+from nonstick.solvers.proximal import falls_for_ever
 
 IN_THE_BOX = "conjugate gradients in the box"
 
@@ -114,3 +115,24 @@ def test_flat_directions_end_at_bounds_or_never():
     flat = np.array([[1.0, -1.0], [-1.0, 1.0]])
     assert nonstick.solve(flat, [1.0, 1.0], method=ProjectedCG()).status == "unbounded"
     assert nonstick.solve(A, A @ b, None, None).path == IN_THE_BOX
+
+
+def half_open(n, rank, seed):
+    """A matrix of which much is null, and bounds on one side, on both or on none."""
+    rng = np.random.default_rng(seed)
+    J = rng.standard_normal((rank, n))
+    lower = np.where(rng.random(n) < 0.3, -rng.random(n), -np.inf)
+    upper = np.where(rng.random(n) < 0.4, rng.random(n), np.inf)
+    return J.T @ J, rng.standard_normal(n), lower, upper
+
+
+@pytest.mark.parametrize("n, rank, seed", [(20, 13, 7), (80, 40, 1), (80, 60, 11)])
+def test_a_solve_that_fails_looks_for_a_direction_without_end(n, rank, seed):
+    A, b, lower, upper = half_open(n, rank, seed)
+    found = nonstick.solve(A, b, lower, upper)
+    assert found.status == "unbounded" and "falls without end" in found.message
+    assert falls_for_ever(nonstick.BoxProblem(sp.csr_array(A), b, lower, upper))
+    closed = np.where(np.isfinite(lower), lower, -10.0), np.where(np.isfinite(upper), upper, 10.0)
+    assert nonstick.solve(A, b, *closed).success
+    assert not falls_for_ever(nonstick.BoxProblem(sp.csr_array(A), b, *closed))
+    assert not falls_for_ever(nonstick.BoxProblem(sp.csr_array(A), A @ b, lower, upper))

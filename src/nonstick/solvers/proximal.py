@@ -14,6 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import scipy.sparse as sp
 
 from ..core import rounding
 from ..inverse.krylov.direct import Factor
@@ -21,7 +22,7 @@ from ..operators.csr import CSROperator
 from ..problem.box import BoxProblem
 from ..problem.monitor import FAILED, Monitor, Start
 from .base import Method
-from .safeguards.definite import vanished_pivots
+from .safeguards.definite import SETTINGS, vanished_pivots
 
 ENDLESS = (
     "the objective ½xᵀA x − bᵀx falls without end along a direction that A does not resist and no bound stops; add a "
@@ -110,6 +111,26 @@ class Proximal(Method):
             if monitor.iterations >= monitor.limit(100_000):
                 return
         monitor.stop("stagnated")
+
+
+def falls_for_ever(problem: BoxProblem) -> bool:
+    """True if a linear program finds such a direction: after a failed solve with few unknowns.
+
+    max bᵀv,   A v = 0,   v in [-1, 1] and in the directions that the box allows for ever; D^-1/2 A D^-1/2 in place of A
+    """
+    A, box = problem.A, problem.box
+    if not (isinstance(A, CSROperator) and A.symmetric and 0 < A.n <= SETTINGS.program and A.comm.size == 1):
+        return False
+    from scipy.optimize import linprog  # slow to load, rarely needed
+
+    root = np.sqrt(A.diagonal)
+    size = np.abs(problem.b / root).max() or 1.0
+    sides = np.where(np.isfinite(box.lower), 0.0, -1.0), np.where(np.isfinite(box.upper), 0.0, 1.0)
+    scaled = sp.csr_array(sp.diags_array(1.0 / root) @ A.matrix() @ sp.diags_array(1.0 / root))
+    exact = {"primal_feasibility_tolerance": rounding.PIVOT}
+    gain, flat = -problem.b / root / size, {"A_eq": scaled, "b_eq": np.zeros(A.n)}
+    found = linprog(gain, **flat, bounds=np.stack(sides, axis=1), options=exact)
+    return found.x is not None and endless(problem, found.x / root)
 
 
 def endless(problem: BoxProblem, v: np.ndarray) -> bool:

@@ -33,6 +33,8 @@ class DefiniteSettings:
     #: so many unknowns are factorised after a solve that failed; Lanczos steps for larger matrices
     dense: int = 1500
     steps: int = 100
+    #: so many get a linear program that looks for a direction along which the objective falls for ever
+    program: int = 800
 
 
 SETTINGS = DefiniteSettings()
