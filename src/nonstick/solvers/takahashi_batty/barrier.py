@@ -138,10 +138,11 @@ class Barrier:
         """Improve Δx for `(A + W) Δx = r` and return the iterations.
 
         Rows with a large W hardly move, so their weight in the tolerance is small. But their Δz is W times their
-        movement, and an error there would be large. So these rows are solved exactly at the end, by their diagonal.
+        movement, and an error there would be large. So these rows are solved exactly at the end, by their diagonal. A
+        `literal` barrier has the plain relative residual.
         """
         d = operator.diagonal
-        goal = rtol * float(np.abs(r * (d - operator.shift) / d).max(initial=0.0))
+        goal = rtol * float(np.abs(r if self.literal else r * (d - operator.shift) / d).max(initial=0.0))
         result = inverse.solve(r, dx, rtol=0.0, atol=goal, maxiter=maxiter, watch=monitor.interrupted)
         monitor.record_curvature(result.negative)
         held = operator.shift > rounding.HELD * (d - operator.shift)
