@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from nonstick import NonstickError
-from nonstick.grid._levelset import STRAIGHT, _continue_linearly
+from nonstick.grid._levelset import ANY, DEEP, LONG, ROW, STRAIGHT, _continue_linearly
 from nonstick.grid.levelset import continue_linearly, extend_into_solids, theta
 
 
@@ -53,42 +53,56 @@ def test_shapes_must_agree():
         extend_into_solids(np.zeros((3, 3)), np.zeros((3, 4), bool))
 
 
-@pytest.mark.parametrize("anyway", [False, True])
+@pytest.mark.parametrize("rule", [ROW, LONG, DEEP, ANY])
 @pytest.mark.parametrize("shape", [(1, 9, 8), (5, 6, 7)])
-def test_a_layer_continued_linearly_matches_the_twin(shape, anyway):
-    """The row counts whose first cell is farthest from walls."""
+def test_what_rows_of_cells_tell_matches_the_twin(shape, rule):
     rng = np.random.default_rng(2)
-    phi, grade = rng.uniform(-1.4, 1.1, shape), (rng.random(shape) < 0.5).astype(np.int8)
-    centre = rng.normal(size=shape)
-    out, known = np.empty(shape), np.empty(shape, np.int8)
-    _continue_linearly(out, known, phi, grade, centre, anyway)
-    kinds = set()
-    for c in np.ndindex(shape):
-        expected, kind = phi[c], "known"
-        if not grade[c]:
-            rows, beside, kind = [], [], "kept"
-            for axis, step in [(a, s) for a in range(3) for s in (-1, 1)]:
-                a, b = (tuple(k + d * step * (m == axis) for m, k in enumerate(c)) for d in (1, 2))
-                there = [n for n in (a, b) if min(n) >= 0 and all(np.less(n, shape)) and grade[n]]
-                if a in there:
-                    beside.append((centre[a], phi[a], "beside"))
-                if len(there) == 2 and max(abs(phi[a]), abs(phi[b])) < STRAIGHT:
-                    rows.append((centre[a], 2.0 * phi[a] - phi[b], "row"))
-                elif len(there) == 2 and max(phi[a], phi[b]) <= -STRAIGHT:
-                    rows.append((centre[a], phi[a], "deep"))
-            found = rows or (beside if anyway else [])
-            if found:
-                _, expected, kind = max(found)
-        assert out[c] == pytest.approx(expected, abs=1e-13) and known[c] == (kind != "kept")
-        kinds.add(kind)
-    assert {"known", "row", "deep", "kept"} <= kinds and ("beside" in kinds) == anyway
+    phi, known = rng.uniform(-2.8, 1.0, shape), rng.random(shape) < (0.25 if rule == ANY else 0.6)
+    centre, cells = rng.normal(size=shape), np.flatnonzero(~known)
+    values = np.empty(cells.size)
+    _continue_linearly(values, cells, phi, known, centre, rule)
+    for t, value in zip(cells, values):
+        c, told = np.unravel_index(t, shape), []
+        for axis, step in [(a, s) for a in range(3) for s in (-1, 1)]:
+            a, b = (tuple(int(k) + d * step * (m == axis) for m, k in enumerate(c)) for d in (1, 2))
+            there = [n for n in (a, b) if min(n) >= 0 and all(np.less(n, shape)) and known[n]]
+            back = tuple(min(max(int(k) - step * (m == axis), 0), n - 1) for m, (k, n) in enumerate(zip(c, shape)))
+            if a in there and centre[a] < centre[back]:
+                continue
+            if rule == ANY and a in there:
+                told.append((centre[a], phi[a]))
+            if rule == ANY or len(there) < 2:
+                continue
+            line = 2.0 * phi[a] - phi[b]
+            if rule in (ROW, LONG) and abs(phi[a]) < STRAIGHT and abs(phi[b]) < STRAIGHT + (rule == LONG):
+                told.append((centre[a], line))
+            if rule == DEEP and max(phi[a], phi[b]) <= -STRAIGHT:
+                told.append((centre[a], min(line, -STRAIGHT)))
+        np.testing.assert_allclose(value, max(told)[1] if told else np.nan, atol=1e-13)
+    assert 0 < np.isnan(values).sum() < cells.size
+
+
+@pytest.mark.parametrize("angle", [20.0, 27.0, 52.0, 117.0, 151.0])
+def test_still_water_goes_on_into_any_beach(angle):
+    """Below beaches and under walls that hang over: a cell deep, and as far as the surface crosses cut cells."""
+    x, y = np.meshgrid(np.arange(30) + 0.5, np.arange(30) + 0.5, indexing="ij")
+    exact = np.clip(y - 15.2, -4.0, 4.0)[None]
+    n = np.array([np.sin(np.radians(angle)), np.cos(np.radians(angle))])
+    centre = ((x - 15.3) * n[0] + (y - 15.1) * n[1])[None]
+    wall = centre < 0.0
+    phi = continue_linearly(np.where(wall, np.nan, exact), wall, centre)
+    cut = wall & (centre > -0.7) & (np.abs(exact) < 1.0)
+    assert cut.sum() >= 1
+    np.testing.assert_allclose(phi[cut], exact[cut], atol=1e-12)
 
 
 def test_a_plane_goes_on_through_two_layers():
     x, y = np.meshgrid(np.arange(12) + 0.5, np.arange(12) + 0.5, indexing="ij")
     exact = (0.1 * (x - 6.0) + 0.99 * (y - 6.2))[None]
     unknown = (2.0 * x + y < 15.0)[None]
-    phi = continue_linearly(np.where(unknown, 5.0, np.clip(exact, -1.0, 1.5)), unknown, (2.0 * x + y - 15.0)[None])
+    phi = continue_linearly(
+        np.where(unknown, 5.0, np.clip(exact, -1.0, 1.5)), unknown, 0.447 * (2.0 * x + y - 15.0)[None]
+    )
     beside = unknown & (phi < 5.0) & (np.abs(exact) < 0.6)
-    assert beside.sum() == 2
+    assert beside.sum() == 3
     np.testing.assert_allclose(phi[beside], exact[beside], atol=1e-12)

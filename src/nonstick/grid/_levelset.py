@@ -71,45 +71,49 @@ def _eikonal(a, b, c):
 
 #: φ is that of a plane so near to the surface, in cells; farther away it is only known to be large
 STRAIGHT = 0.9
+#: what tells the φ of a cell: a row of two others near the surface, one with the second farther away, one in deep
+#: liquid, any neighbour
+ROW, LONG, DEEP, ANY = 0, 1, 2, 3
 
 
 @parallel
-def _continue_linearly(out, known, phi, grade, centre, anyway):
-    """Continue φ by one layer into the cells whose `grade` is 0; `known` is the grade afterwards.
+def _continue_linearly(values, cells, phi, known, centre, rule):
+    """values[q] = φ of cells[q], whose φ is not known, from cells that are `known`; NaN if they do not tell.
 
-    Two known cells a, b in a row, both nearer to the surface than STRAIGHT, give 2a - b; if they are deep, the cell is
-    too. Of the six rows that one counts whose a is farthest from walls, by their distance `centre`: the other side of a
-    wall does not. A cell without such a row is not known: it keeps its φ, or takes that of the known neighbour that is
-    farthest from walls, if `anyway`.
+    By the rule ROW two known cells a, b in a row, both nearer to the surface than STRAIGHT, give 2a - b; by LONG the
+    second may be farther away by a cell. By DEEP, where both are deep, the cell is too. By ANY a neighbour gives its φ.
+    Of the six rows that one counts whose a is farthest from walls, by their distance `centre`. Rows that lead to the
+    other side of a wall do not: in the middle of a cell this distance grows the other way.
     """
     nx, ny, nz = phi.shape
-    for plane in prange(nx):
-        i = np.int64(plane)
-        for j in range(ny):
-            for k in range(nz):
-                out[i, j, k], known[i, j, k] = phi[i, j, k], grade[i, j, k]
-                if grade[i, j, k] != 0:
-                    continue
-                best, nearest, told = -np.inf, -np.inf, False
-                for way in range(6):
-                    step = 1 if way % 2 else -1
-                    di = step if way // 2 == 0 else 0
-                    dj = step if way // 2 == 1 else 0
-                    dk = step if way // 2 == 2 else 0
-                    a, b, c = i + di, j + dj, k + dk
-                    if a < 0 or b < 0 or c < 0 or a >= nx or b >= ny or c >= nz or grade[a, b, c] == 0:
-                        continue
-                    near, away = phi[a, b, c], centre[a, b, c]
-                    if anyway and not told and away > nearest:
-                        nearest = away
-                        out[i, j, k], known[i, j, k] = near, 1
-                    a, b, c = a + di, b + dj, c + dk
-                    if a < 0 or b < 0 or c < 0 or a >= nx or b >= ny or c >= nz or grade[a, b, c] == 0:
-                        continue
-                    straight, deep = max(abs(near), abs(phi[a, b, c])) < STRAIGHT, max(near, phi[a, b, c]) <= -STRAIGHT
-                    if (straight or deep) and away > best:
-                        best, told = away, True
-                        out[i, j, k], known[i, j, k] = 2.0 * near - phi[a, b, c] if straight else near, 1
+    for q in prange(cells.size):
+        t = np.int64(cells[q])
+        i, j, k = t // (nz * ny), (t // nz) % ny, t % nz
+        values[q] = np.nan
+        best = -np.inf
+        for way in range(6):
+            step = 1 if way % 2 else -1
+            di = step if way // 2 == 0 else 0
+            dj = step if way // 2 == 1 else 0
+            dk = step if way // 2 == 2 else 0
+            a, b, c = i + di, j + dj, k + dk
+            if a < 0 or b < 0 or c < 0 or a >= nx or b >= ny or c >= nz or not known[a, b, c]:
+                continue
+            near, away = phi[a, b, c], centre[a, b, c]
+            e, f, g = max(min(i - di, nx - 1), 0), max(min(j - dj, ny - 1), 0), max(min(k - dk, nz - 1), 0)
+            if away <= best or away < centre[e, f, g]:
+                continue
+            if rule == ANY:
+                best, values[q] = away, near
+                continue
+            a, b, c = a + di, b + dj, c + dk
+            if a < 0 or b < 0 or c < 0 or a >= nx or b >= ny or c >= nz or not known[a, b, c]:
+                continue
+            far = phi[a, b, c]
+            if rule == DEEP and max(near, far) <= -STRAIGHT:
+                best, values[q] = away, min(2.0 * near - far, -STRAIGHT)
+            elif rule < DEEP and abs(near) < STRAIGHT and abs(far) < STRAIGHT + rule:
+                best, values[q] = away, 2.0 * near - far
 
 
 @merged

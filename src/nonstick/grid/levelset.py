@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..errors import NonstickError
-from ._levelset import _continue_linearly, _extend_into_solids
+from ._levelset import ANY, DEEP, LONG, ROW, _continue_linearly, _extend_into_solids
 from .faces import lifted
 
 #: smallest fraction of a cell between a pressure sample and the surface (bounds the condition of the matrix)
@@ -49,18 +49,26 @@ def extend_into_solids(
     return out
 
 
+#: so deep in walls φ is continued, in cells: what it is made for looks no deeper
+REACH = 3.0
+
+
 def continue_linearly(phi: np.ndarray, unknown: np.ndarray, centre: np.ndarray, anyway: bool = False) -> np.ndarray:
     """φ in cells, on three axes, continued linearly into the `unknown` cells, two layers deep.
 
-    So a plane surface stays one. `centre` is the distance of cells to walls: a cell in a wall goes by the nearer side.
-    Cells that no line of two others tells about keep their φ, or with `anyway` take that of a neighbour.
+    So a plane surface stays one. `centre` is the distance of cells to walls. Cells about which no row of two others
+    tells keep their φ, or with `anyway` take that of a neighbour.
     """
-    grade = (~unknown).astype(np.int8)
-    for _layer in range(2):
-        out, known = np.empty(phi.shape), np.empty(phi.shape, np.int8)
-        _continue_linearly(out, known, phi, grade, centre, anyway)
-        phi, grade = out, known
-    return phi
+    out, known = phi.copy(), ~unknown
+    cells = np.flatnonzero(unknown & (centre > -REACH))
+    for rule in (ROW, ROW, LONG, LONG, DEEP, DEEP, *((ANY, ANY) if anyway else ())):
+        values = np.empty(cells.size)
+        _continue_linearly(values, cells, out, known, centre, rule)
+        told = ~np.isnan(values)
+        out.reshape(-1)[cells[told]] = values[told]
+        known.reshape(-1)[cells[told]] = True
+        cells = cells[~told]
+    return out
 
 
 def flat_distance(dimension: int, size: int = 257, spacing: float = 0.0) -> np.ndarray:

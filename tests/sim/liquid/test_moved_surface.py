@@ -5,7 +5,16 @@ import pytest
 
 from nonstick.kernels._interpolate import _velocity
 from nonstick.sim.liquid.surface._levelset_moves import _cubic, _move_level
-from nonstick.sim.liquid.surface._surface import FARTHEST, INSIDE, OUTSIDE, RADIUS, _correct, _eikonal, _widen
+from nonstick.sim.liquid.surface._surface import (
+    FARTHEST,
+    INSIDE,
+    OUTSIDE,
+    RADIUS,
+    _continue_at_walls,
+    _correct,
+    _eikonal,
+    _widen,
+)
 
 SHAPES = [(1, 9, 8), (5, 6, 7)]
 
@@ -34,7 +43,9 @@ def test_the_correction_matches_its_twin(three):
         press = 1.0 if sticky[c] else press
         most = 3.0 * press * unsure if wall else unsure
         more, expected, kind = moved[c] - phi[c], phi[c], "particles"
-        if wall and press == 1.0 and phi[c] < 0.0 and more < 0.0:
+        if centre[c] < 0.0:
+            kind = "in a wall"
+        elif wall and press == 1.0 and phi[c] < 0.0 and moved[c] < 0.0:
             expected, kind = moved[c], "deep"
         elif INSIDE <= phi[c] < OUTSIDE and abs(more) < most:
             expected, kind = moved[c], "moved"
@@ -43,6 +54,26 @@ def test_the_correction_matches_its_twin(three):
         assert found[c] == pytest.approx(expected, abs=1e-12)
         kinds.add((kind, wall))
     assert {("deep", True), ("moved", False), ("moved", True), ("fades", True), ("particles", False)} <= kinds
+
+
+@pytest.mark.parametrize("three", SHAPES)
+def test_what_is_continued_counts_as_far_as_liquid_presses(three):
+    rng = np.random.default_rng(7)
+    phi, liquid, centre = rng.normal(size=three), rng.normal(size=three), rng.normal(size=three)
+    continued = np.where(rng.random(three) < 0.2, np.nan, rng.normal(size=three))
+    pressure, sticky = rng.uniform(0.2, 0.5, three), (rng.random(three) < 0.3).astype(np.int8)
+    found, shares = phi.copy(), []
+    _continue_at_walls(found, continued, liquid, centre, sticky, pressure, 0.2)
+    for c in np.ndindex(three):
+        expected = phi[c]
+        if centre[c] < 0.0 and not np.isnan(continued[c]):
+            around = tuple(slice(max(k - 1, 0), k + 2) for k in c)
+            before = pressure[around][(liquid[around] < 0.0) & (centre[around] >= 0.0)]
+            press = 1.0 if sticky[c] else np.clip(before.min(initial=0.4) / 0.2 - 1.0, 0.0, 1.0)
+            expected = (1.0 - press) * phi[c] + press * continued[c]
+            shares.append(press)
+        assert found[c] == pytest.approx(expected, abs=1e-12)
+    assert min(shares) < 0.2 and max(shares) == 1.0
 
 
 @pytest.mark.parametrize("three", SHAPES)

@@ -48,6 +48,7 @@ SCENES = {
     "thick wall": pool(36, below(0.47), wall(0.55, 4.0, 31.0)),
     "ball in the surface": pool(33, below(0.41), {"type": "ball", "centre": [0.47, 0.43], "radius": 0.14}),
     "tilted tank": pool(36, below(0.55), tank(23.0)),
+    "wall that hangs over": pool(46, below(0.6942), tank(21.7)),
     "tilted gravity": tilted_gravity(20.0),
 }
 
@@ -61,6 +62,18 @@ def test_the_fastest_particle_of_still_water(name):
         velocity = simulation.frame_arrays()["velocity"].astype(float)
         most = max(most, 1e3 * float(np.linalg.norm(velocity, axis=1).max()))
     assert most < 2.0
+
+
+def test_water_on_a_beach_hardly_moves():
+    """It ran up the beach with 250 mm/s as long as the surface met the wall at a right angle."""
+    space = {"type": "box", "low": [0.18, 0.18], "high": [0.82, 0.82], "rotate": 26.845}
+    scene = pool(40, below(0.2693), {"type": "difference", "of": [EVERYWHERE, space]})
+    simulation, most = Simulation(Scene(scene)), 0.0
+    for _ in range(15):
+        simulation.next_frame()
+        velocity = simulation.frame_arrays()["velocity"].astype(float)
+        most = max(most, 1e3 * float(np.linalg.norm(velocity, axis=1).max()))
+    assert most < 25.0
 
 
 def test_a_resumed_surface_is_the_same():

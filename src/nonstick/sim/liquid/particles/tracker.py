@@ -378,7 +378,6 @@ class Particles:
         chambers = self.solids.chambers()
         counts = self._in_chambers(self._counts(starts), chambers)
         offsets, measured = np.zeros(chambers.count), 0.0
-        guesses = ledger.offsets if len(ledger.offsets) == chambers.count else offsets
         for number, space in self._chambers().items():
             c = number - 1
             gaps = 0.0
@@ -388,22 +387,20 @@ class Particles:
             around = (starts, per_cell, partition)
             if correct:
                 target = counts[c] * ledger.expected + gaps
-                offsets[c] = shift_for(self.phi, space, target, guesses[c], *around, chambers.rooms[number])
+                offsets[c] = shift_for(self.phi, space, target, 0.0, *around, chambers.rooms[number])
             measured += volume(self.phi, space, offsets[c], *around) - gaps
         ledger.offsets = offsets
         ledger.measure(measured)
         self._shift(offsets)
 
     def _find_phi(self, pressing: Pressing | None) -> list[np.ndarray]:
-        """φ without its shift in each layer, and from them φ; returns the weights of particles in each layer.
+        """φ without the shift of this step in each layer, and from them φ; returns the weights of particles in each.
 
         The surface has moved with the liquid, and the particles correct it (`ParticleSurface.outline`);
         `pressing` is that of the last step.
         """
         layers, weights, moved = self._layers(), [], self.phis
-        known = self._moved and len(moved) == len(layers) and len(self.ledger.offsets) == self.solids.chambers().count
-        if known:
-            self._shift(-self.ledger.offsets)
+        known = self._moved and len(moved) == len(layers)
         self.phis = [np.empty_like(self.phi) for _ in layers]
         for c, (solids, seen) in enumerate(layers):
             filled = seen.start if self.deep is None else self.deep.filled(seen.start)

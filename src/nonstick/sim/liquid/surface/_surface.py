@@ -332,7 +332,8 @@ def _correct(phi, moved, centre, sticky, pressure, least, unsure):
     is right, where they differ by twice as much the particles are, and in between the difference fades. Only particles
     tell how liquid leaves a wall: at walls that are not `sticky` the surface that has moved does not count where the
     `pressure` of the last step was not above `least`, and counts in full from twice that (there is none before the
-    first). In the liquid at a wall particles do not tell how deep.
+    first). In the liquid at a wall particles do not tell how deep: where both say liquid, the surface that has moved
+    counts. Cells with their centres in walls stay: see `_continue_at_walls`.
     """
     nx, ny, nz = phi.shape
     step = _stride(nx)
@@ -340,6 +341,8 @@ def _correct(phi, moved, centre, sticky, pressure, least, unsure):
         i = np.int64(turn) * step % nx
         for j in range(ny):
             for k in range(nz):
+                if centre[i, j, k] < 0.0:
+                    continue
                 own = phi[i, j, k]
                 more, most, deep = moved[i, j, k] - own, unsure, False
                 if own >= OUTSIDE or (abs(more) >= 2.0 * (3.0 * unsure) and (own >= 0.0 or more >= 0.0)):
@@ -349,11 +352,32 @@ def _correct(phi, moved, centre, sticky, pressure, least, unsure):
                     press = 1.0
                     if pressure.size > 0 and sticky[i, j, k] == 0:
                         press = _press(moved, centre, pressure, least, i, j, k)
-                    most, deep = press * 3.0 * unsure, press == 1.0 and own < 0.0
-                if deep and more < 0.0:
+                    most, deep = press * 3.0 * unsure, press == 1.0 and own < 0.0 and moved[i, j, k] < 0.0
+                if deep:
                     phi[i, j, k] = own + more
                 elif INSIDE <= own < OUTSIDE and abs(more) < 2.0 * most:
                     phi[i, j, k] = own + np.sign(more) * min(abs(more), 2.0 * most - abs(more))
+
+
+@parallel
+def _continue_at_walls(phi, continued, liquid, centre, sticky, pressure, least):
+    """φ at centres in walls is that `continued` from the liquid before them, as far as it presses on the wall.
+
+    The mirror images of particles would make the surface meet the wall at a right angle. Where nothing is continued
+    (NaN) φ stays. `liquid` is negative where the pressure is that of liquid; the others are those of `_correct`.
+    """
+    nx, ny, nz = phi.shape
+    step = _stride(nx)
+    for turn in prange(nx):
+        i = np.int64(turn) * step % nx
+        for j in range(ny):
+            for k in range(nz):
+                if centre[i, j, k] >= 0.0 or np.isnan(continued[i, j, k]):
+                    continue
+                press = 1.0
+                if pressure.size > 0 and sticky[i, j, k] == 0:
+                    press = _press(liquid, centre, pressure, least, i, j, k)
+                phi[i, j, k] += press * (continued[i, j, k] - phi[i, j, k])
 
 
 @parallel

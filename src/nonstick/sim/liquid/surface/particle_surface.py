@@ -19,6 +19,7 @@ from ._surface import (
     OUTSIDE,
     RADIUS,
     UNSURE,
+    _continue_at_walls,
     _correct,
     _fill_holes,
     _straighten,
@@ -89,6 +90,11 @@ class ParticleSurface:
             walls = solids.centre, *(pressing or NOT_KNOWN)
             _correct(phi, moved, *walls, UNSURE)
             solids.partition.fill_cells(phi)
+            inside = solids.centre < 0.0
+            if inside.any():
+                continued = continue_linearly(np.where(inside, np.nan, phi), inside, solids.centre)
+                _continue_at_walls(phi, continued, moved, *walls)
+                solids.partition.fill_cells(phi)
         _fill_holes(phi, phi.copy(), solids.centre, *solids.open)
         solids.partition.fill_cells(phi)
         phi[phi >= OUTSIDE] = FARTHEST
@@ -99,15 +105,13 @@ class ParticleSurface:
         return weight
 
     def moved(self, phi: np.ndarray, velocity: FaceField, dt: float, way: float, solids: Any) -> np.ndarray:
-        """φ moved with liquid that goes along straight lines for dt, and continued into walls.
+        """φ moved with liquid that goes along straight lines for dt.
 
         `way` is the longest one along an axis, in cells.
         """
-        out, wall = np.empty_like(phi), solids.centre < 0.0
+        out = np.empty_like(phi)
         known = 6.0 * UNSURE - INSIDE + np.sqrt(3.0) * way  # what is farther away does not count in `_correct`
         _move_level(out, phi, *velocity, dt / self.solids.grid.dx, known)
-        if wall.any():
-            out = continue_linearly(np.where(wall, phi, out), wall, solids.centre)
         self.solids.partition.fill_cells(out)
         return out
 
