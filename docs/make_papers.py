@@ -21,6 +21,8 @@ import tomllib
 from pathlib import Path
 from unicodedata import normalize
 
+from nonstick import __version__
+
 DOCS = Path(__file__).parent
 ROWS, PAGE, MEASURED = DOCS / "papers.toml", DOCS / "papers.md", DOCS / "papers.json"
 STATUSES = ("reproduced", "better", "worse", "another set-up", "not run")
@@ -197,13 +199,17 @@ def plain(text: str) -> str:
     return re.sub(r"`([^`]*)`", r"<code>\1</code>", text)
 
 
+def versions(row: dict) -> set[str]:
+    """The versions of the source that measured a row."""
+    return set(re.findall(r"\d+\.\d+\.\d+\+\w+", row.get("version", ""))) | set(row.get("versions", {}))
+
+
 def page() -> str:
     """The whole page."""
     found = papers()
-    versions = {
-        v for paper in found for row in paper["row"] for v in re.findall(r"0\.\d+\.\d+\+\w+", row.get("version", ""))
-    }
-    versions |= {v for paper in found for row in paper["row"] for v in row.get("versions", {})}
+    rows = [versions(row) for paper in found for row in paper["row"]]
+    newest = __version__.rpartition(".")[0]
+    present = sum(bool(of) and all(version.startswith(f"{newest}.") for version in of) for of in rows)
     lines = [
         *HEAD.splitlines(),
         "",
@@ -214,7 +220,8 @@ def page() -> str:
         *differences(found),
         "",
     ]
-    lines += [f"The rows were measured with {len(versions)} versions of the source.", ""]
+    measured = f"{len(set().union(*rows))} versions of the source were measured"
+    lines += [f"{measured}; {present} of the {len(rows)} rows are wholly of version {newest}.", ""]
     for paper in found:
         lines += [f"## {paper['name']}", "", paper["text"], ""]
         for row in paper["row"]:
