@@ -10,6 +10,7 @@ Nothing here loads the other package before its function is called; the extra `i
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -79,8 +80,11 @@ def cvxpy_solver() -> Any:
             if status != s.OPTIMAL:
                 return failure_solution(status, attributes)
             duals: dict[Any, Any] = {}
-            for values, rows in ((solution.y, self.EQ_CONSTR), (solution.z, self.NEQ_CONSTR)):
-                duals |= utilities.get_dual_values(values, utilities.extract_dual_value, inverse_data[rows])
+            if self.EQ_CONSTR in inverse_data:
+                for values, rows in ((solution.y, self.EQ_CONSTR), (solution.z, self.NEQ_CONSTR)):
+                    duals |= utilities.get_dual_values(values, utilities.extract_dual_value, inverse_data[rows])
+            else:  # before CVXPY 1.8, which shares them out itself
+                duals[self.DUAL_VAR_ID] = np.concatenate([solution.y, solution.z])
             value = solution.fun + inverse_data[s.OFFSET]
             return Solution(status, value, {self.VAR_ID: solution.x}, duals, attributes)
 
@@ -100,7 +104,8 @@ def register_qpsolvers() -> None:
     import qpsolvers
     from qpsolvers import solvers
 
-    solvers.solve_function["nonstick"] = nonstick_solve_problem
+    # the module and its function share a name; in some versions its table is a copy of `solvers.solve_function`
+    import_module("qpsolvers.solve_problem").solve_function["nonstick"] = nonstick_solve_problem
     for names in (solvers.available_solvers, qpsolvers.available_solvers, solvers.sparse_solvers):
         if "nonstick" not in names:
             names.append("nonstick")
