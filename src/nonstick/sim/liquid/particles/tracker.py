@@ -386,8 +386,9 @@ class Particles:
                     gaps += self._surface.gaps(phi, seen, weight, part, pressure, least, solids)
             around = (starts, per_cell, partition)
             if correct:
+                guess = ledger.offsets[c] if self._shifts_alone(chambers) else 0.0
                 target = counts[c] * ledger.expected + gaps
-                offsets[c] = shift_for(self.phi, space, target, 0.0, *around, chambers.rooms[number])
+                offsets[c] = shift_for(self.phi, space, target, guess, *around, chambers.rooms[number])
             measured += volume(self.phi, space, offsets[c], *around) - gaps
         ledger.offsets = offsets
         ledger.measure(measured)
@@ -401,6 +402,8 @@ class Particles:
         """
         layers, weights, moved = self._layers(), [], self.phis
         known = self._moved and len(moved) == len(layers)
+        if known and self._shifts_alone(self.solids.chambers()):
+            self._shift(-self.ledger.offsets)
         self.phis = [np.empty_like(self.phi) for _ in layers]
         for c, (solids, seen) in enumerate(layers):
             filled = seen.start if self.deep is None else self.deep.filled(seen.start)
@@ -409,6 +412,10 @@ class Particles:
         self.phi = self._joined(self.phis)
         self._moved = True
         return weights
+
+    def _shifts_alone(self, chambers: Chambers) -> bool:
+        """True if the last shift is taken off again: beside thin walls not all places have one."""
+        return self.solids.layers is not None and len(self.ledger.offsets) == chambers.count
 
     def _own(self, space: np.ndarray) -> list[np.ndarray]:
         """The space of cells by the layers they belong to."""
