@@ -92,10 +92,41 @@ def test_a_back_end_of_qpsolvers():
         assert qpsolvers.solve_problem(bounds, solver="nonstick").is_optimal(1e-5)
     infeasible = qpsolvers.Problem(np.eye(1), np.zeros(1), np.array([[1.0], [-1.0]]), np.array([-1.0, -1.0]))
     assert not qpsolvers.solve_problem(infeasible, solver="nonstick").found
-    assert qpsolvers.solve_qp(sp.csc_matrix(np.eye(2)), np.ones(2), lb=np.zeros(2), solver="nonstick").tolist() == [
-        0,
-        0,
-    ]
+    bounded = qpsolvers.solve_qp(sp.csc_matrix(np.eye(2)), np.ones(2), lb=np.zeros(2), solver="nonstick")
+    assert bounded.tolist() == [0, 0]
+
+
+def test_the_problems_that_qpsolvers_tests_its_solvers_with():
+    """x, and the multipliers where they are unique; qpsut02 and qpsut04 have many."""
+    qpsolvers = pytest.importorskip("qpsolvers")
+    problems = pytest.importorskip("qpsolvers.problems")
+    integrations.register_qpsolvers()
+    makers = [getattr(problems, name) for name in dir(problems) if name.startswith("get_qp")]
+    assert len(makers) > 4
+    for make in makers:
+        made = make()
+        problem, known = made if isinstance(made, tuple) else (made, None)
+        found = qpsolvers.solve_problem(problem, solver="nonstick")
+        assert found.found and found.is_optimal(1e-6), make.__name__
+        if known is not None:
+            np.testing.assert_allclose(found.x, known.x, atol=1e-5, err_msg=make.__name__)
+            unique = make.__name__ not in ("get_qpsut02", "get_qpsut04")
+            for name in ("y", "z", "z_box") if unique else ():
+                ours, theirs = getattr(found, name), getattr(known, name)
+                if theirs is not None and len(theirs) and len(ours):
+                    np.testing.assert_allclose(ours, theirs, atol=1e-5, err_msg=f"{make.__name__}: {name}")
+
+
+def test_the_programs_that_cvxpy_tests_its_solvers_with():
+    pytest.importorskip("cvxpy")
+    theirs = pytest.importorskip("cvxpy.tests.test_qp_solvers")
+    tests = theirs.TestQp("test_all_solvers")
+    tests.setUp()
+    tests.solvers = [integrations.cvxpy_solver()]
+    tests.test_all_solvers()
+    for name in dir(theirs.StandardTestQPs):
+        if name.startswith("test_qp"):
+            getattr(theirs.StandardTestQPs, name)(solver=tests.solvers[0])
 
 
 def test_a_custom_solver_of_cvxpy():
