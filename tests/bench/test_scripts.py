@@ -34,6 +34,7 @@ WITHOUT_PICTURE = {
     "as_printed",
     "calm",
     "coupled",
+    "elasticity",
     "export",
     "gpu",
     "matrices",

@@ -58,7 +58,7 @@ SETTINGS = ProjectedCGSettings()
 
 @dataclass(frozen=True)
 class Bare:
-    """A condition: a symmetric sparse matrix without a grid, on one rank, of which nothing else is known."""
+    """A condition: a symmetric sparse matrix without a grid, on one rank."""
 
     def holds(self, problem: BoxProblem) -> bool:
         """True if the matrix of the problem is like that."""
@@ -66,7 +66,6 @@ class Bare:
         return (
             isinstance(A, CSROperator)
             and A.symmetric
-            and A.near_null is None
             and A.comm.size == 1
             and problem.edges is None
             and bool((A.diagonal > 0.0).all())
