@@ -154,6 +154,7 @@ class Liquid:
             masses = Masses.of_layers(tracker.phis, self.solids, start.mass)
             self.viscosity.load_bodies(masses)
             fields = StepFields(dt, kick, start.before, start.velocity, masses, self.solids.sticky)
+            self._find_skin(fields)
             divergence = _sum(start.divergence, added.divergence)
         with watch("pressure"):
             self._push(fields)
@@ -236,6 +237,18 @@ class Liquid:
         for force in self.forces:
             force.push(fields.velocity.user, self.grid, self.time, self.tracker.lag, fields.dt)
 
+    def _find_skin(self, fields: StepFields) -> None:
+        """Find the viscosity, and the skin of thick liquid, which the liquid takes along."""
+        if not self.viscosity.acts:
+            return
+        masses, solids = fields.masses, self.solids
+        fields.mu = self.tracker.viscosity()
+        wet = masses.filled(solids) if masses.held is None else masses.held
+        fields.skin = self.viscosity.skin(masses, fields.mu, self.tracker.gravity, wet)
+        if self.viscosity.coupled:  # apart, viscosity acts on the mass of the shape, which ends at the solved faces
+            for axis, skin in fields.skin.items():
+                skin.load(fields.velocity[axis], masses.inertia[axis], solids.open[axis])
+
     def _solve(
         self, watch: Stopwatch, fields: StepFields, divergence: np.ndarray | None
     ) -> ViscositySolution | StokesSolution | None:
@@ -246,8 +259,7 @@ class Liquid:
             return None
         with watch("viscosity"):
             sources = self._flowing()
-            mu = fields.mu = self.tracker.viscosity()
-            fields.hold = self.viscosity.held_walls(mu, self.tracker.gravity, sources)
+            fields.hold = self.viscosity.held_walls(fields.mu, self.tracker.gravity, sources)
             fields.sticky = self.solids.held(fields.hold)
         if not self.viscosity.coupled:
             return self._solve_apart(watch, fields, divergence)
@@ -287,9 +299,9 @@ class Liquid:
         """Extrapolate the velocity as far as particles may come in the step; returns the fastest one of the liquid."""
         liquid_faces, mass = LiquidFaces(self.solids.open), fields.masses.inertia
         if self.viscosity.acts:
-            wet = self.grid.lift(fields.solved.problem.rows.to_grid(np.ones(fields.solved.problem.rows.n, bool)))
             liquid_faces = self.viscosity.liquid_faces
-            self.viscosity.drag_skin(fields.velocity, mass, fields.mu, self.tracker.gravity, wet)
+            for axis, skin in fields.skin.items():
+                skin.drag(fields.velocity[axis])
         far, keep = math.ceil(self.scene.model.time.cfl) + 2, np.maximum(fields.sticky, self._pressed(fields))
         layers = self.solids.layers
         for c, phi in enumerate(self.tracker.phis[1:], 1):

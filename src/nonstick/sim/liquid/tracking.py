@@ -20,6 +20,7 @@ from ...grid.faces import FaceField
 from ...grid.shapes import Shape
 from .flow.masses import Masses
 from .flow.pressure import PressureResult
+from .flow.viscosity import Skin
 from .sources.sources import Source
 
 
@@ -53,6 +54,8 @@ class StepFields:
     sticky: np.ndarray
     #: viscosity, a number or an array over cells; 0 if none acts
     mu: np.ndarray | float = 0.0
+    #: faces in the air that thick liquid takes along, for each axis that has some
+    skin: dict[int, Skin] = field(default_factory=dict)
     #: cells whose walls hold thick liquid by pressure too; None: no cells
     hold: np.ndarray | None = None
     #: the pressure solve; a step with split viscosity has two

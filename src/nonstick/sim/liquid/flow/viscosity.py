@@ -140,15 +140,72 @@ def cell_viscosity(cloud: Cloud, grid: Grid) -> np.ndarray:
     return mu
 
 
-def _beside(
-    u: np.ndarray, known: np.ndarray, at: tuple[np.ndarray, ...], axis: int, side: int, far: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """Values so many faces beside the faces `at`, and whether they are known."""
+@dataclass
+class Skin:
+    """Faces of one axis in the air next to thick liquid that have mass, and the solved faces that take them along.
+
+    Particles reach half a cell beyond the faces of the solve. What of them lies there would fall freely, and a thread
+    would leave its skin behind. So the velocity is continued linearly there, which does not change rotations: each
+    direction with two solved faces a, b in a row gives 2a - b, and the mean over these directions counts; if there are
+    none, the mean of the neighbours a.
+
+    What takes mass along has to move it. So before forces the faces a get the mass, and the momentum by which it
+    differs from the continued velocity. Otherwise the weight of the skin would act on nothing, and a film whose surface
+    is a grid line would lose the drive of an eighth of a cell.
+    """
+
+    at: tuple[np.ndarray, ...]
+    #: the flat indices of a and b, and the share of each face of the skin; b is a if a alone counts
+    share: list[tuple[np.ndarray, np.ndarray, np.ndarray]]
+
+    @classmethod
+    def of(cls, solved: np.ndarray, mass: np.ndarray, near: np.ndarray, axes: range) -> Skin:
+        """The skin among the faces `near` thick liquid."""
+        at = np.nonzero(~solved & (mass > 1e-9) & near)
+        ways = [(axis, side) for axis in axes for side in (-1, 1)] if at[0].size else []
+        ones, twos = ([_beside(solved, at, *way, far) for way in ways] for far in (1, 2))
+        lines, count, share = np.zeros(at[0].size), np.zeros(at[0].size), []
+        for (_, one), (_, two) in zip(ones, twos):
+            lines += one & two
+            count += one
+        for (a, one), (b, two) in zip(ones, twos):
+            straight = one & two
+            part = np.where(lines > 0.0, straight / np.maximum(lines, 1.0), one / np.maximum(count, 1.0))
+            share.append((a, np.where(straight, b, a), part))
+        return cls(at, share)
+
+    def continued(self, u: np.ndarray) -> np.ndarray:
+        """The velocity that the solved faces give to the skin; its own where there are none."""
+        total, held = np.zeros(self.at[0].size), np.zeros(self.at[0].size)
+        for a, b, part in self.share:
+            total += part * (2.0 * u.flat[a] - u.flat[b])
+            held += part
+        return np.where(held > 0.0, total, u[self.at])
+
+    def drag(self, u: np.ndarray) -> None:
+        """Let the skin move with the liquid, in place."""
+        u[self.at] = self.continued(u)
+
+    def load(self, u: np.ndarray, mass: np.ndarray, open_share: np.ndarray) -> None:
+        """Give mass and momentum of the skin to the faces that take it along, in place; the skin keeps its own."""
+        more, momentum = np.zeros(mass.size), np.zeros(mass.size)
+        own, differs = mass[self.at], u[self.at] - self.continued(u)
+        for a, _, part in self.share:
+            taken = part * own * (open_share.flat[a] > 0.0)
+            np.add.at(more, a, taken)
+            np.add.at(momentum, a, taken * differs)
+        a = np.flatnonzero(more)
+        mass.flat[a] += more[a]
+        u.flat[a] += momentum[a] / mass.flat[a]
+
+
+def _beside(solved: np.ndarray, at: tuple[np.ndarray, ...], axis: int, side: int, far: int):
+    """Flat indices of the faces so many faces beside the faces `at`, and whether they are solved."""
     moved = list(at)
     moved[axis] = at[axis] + side * far
-    inside = (moved[axis] >= 0) & (moved[axis] < u.shape[axis])
-    moved[axis] = np.clip(moved[axis], 0, u.shape[axis] - 1)
-    return u[tuple(moved)], inside & known[tuple(moved)]
+    inside = (moved[axis] >= 0) & (moved[axis] < solved.shape[axis])
+    moved[axis] = np.clip(moved[axis], 0, solved.shape[axis] - 1)
+    return np.ravel_multi_index(moved, solved.shape), inside & solved[tuple(moved)]
 
 
 #: tried when the scene's own method misses its tolerance
@@ -325,36 +382,14 @@ class Viscosity:
             out |= lets_go & (pressure <= 0.0) & solids.grid.lift(cut_cells(solids.open.user))
         return out
 
-    def drag_skin(
-        self, velocity: FaceField, mass: FaceField, mu: np.ndarray | float, gravity: np.ndarray, wet: np.ndarray
-    ) -> None:
-        """Continue the velocity of thick liquid, in place, to the faces in the air next to it that have mass.
-
-        Particles reach half a cell beyond the faces of the solve. What of them lies there would fall freely, and a
-        thread would leave its skin behind. It is continued linearly, which does not change rotations: each direction
-        with two solved faces a, b in a row gives 2a - b, and the mean over these directions counts; if there are none,
-        the mean of the neighbours a. `wet` are the cells of the solve.
-        """
+    def skin(self, masses: Masses, mu: np.ndarray | float, gravity: np.ndarray, wet: np.ndarray) -> dict[int, Skin]:
+        """The skin of thick liquid on the faces of each axis that has some; `wet` are the cells of the solve."""
         thick = np.broadcast_to(self.is_thick(mu, gravity), wet.shape) & wet
         if not thick.any():
-            return
-        around = binary_dilation(thick)
-        for axis, u in velocity.each():
-            solved = touches(wet, axis)
-            skin = ~solved & (mass[axis] > 1e-9) & touches(around, axis)
-            if not skin.any():
-                continue
-            at = np.nonzero(skin)
-            straight, lines, total, count = (np.zeros(len(at[0])) for _ in range(4))
-            for way in ((a, side) for a in velocity.axes for side in (-1, 1)):
-                one, known_one = _beside(u, solved, at, *way, 1)
-                two, known_two = _beside(u, solved, at, *way, 2)
-                total += np.where(known_one, one, 0.0)
-                count += known_one
-                straight += np.where(known_one & known_two, 2.0 * one - two, 0.0)
-                lines += known_one & known_two
-            mean = np.where(lines > 0, straight / np.maximum(lines, 1), total / np.maximum(count, 1))
-            u[at] = np.where(count > 0, mean, u[at])
+            return {}
+        around, axes = binary_dilation(thick), self.solids.grid.axes
+        found = {axis: Skin.of(touches(wet, axis), m, touches(around, axis), axes) for axis, m in masses.inertia.each()}
+        return {axis: skin for axis, skin in found.items() if skin.share}
 
     def _liquid_faces(self, walls: Walls) -> LiquidFaces:
         """Faces in walls have the wall's velocity in the solve: that of the liquid is continued from other faces."""
