@@ -205,6 +205,8 @@ def test_other_methods_and_mistakes():
     assert solver.name == "psor"
     with pytest.raises(NonstickError, match="did you mean 'rtol'"):
         solver.solve(LOADS[0], tol=1e-3)
+    with pytest.raises(NonstickError, match="warm must be True or False, not"):
+        nonstick.Solver(np.eye(2), warm=np.ones(2))
     with pytest.raises(NonstickError, match="did you mean 'cells'"):
         nonstick.Solver(A2, cell=CELLS2)
     with pytest.raises(NonstickError, match="callback cannot use the Solver"):

@@ -17,7 +17,7 @@ from .api import Run, in_words_of_a_minimum, solve_columns
 from .core.door import read_bounds, read_options
 from .core.options import suggesting
 from .core.show import Shown
-from .errors import NonstickError
+from .errors import NonstickError, brief
 from .operators.base import Operator
 from .problem.batch import columns
 from .problem.box import BoxProblem
@@ -83,7 +83,9 @@ class Solver(Shown):
         block: int | None = None,
     ):
         recipe, self.name = registry.named(method)
-        self.warm = warm
+        if not isinstance(warm, (bool, np.bool_)):
+            raise NonstickError(f"warm must be True or False, not {brief(warm)}")
+        self.warm = bool(warm)
         #: the last solution in the order of the operator
         self._last: Solution | None = None
         #: the way of a sequence, once a solve has met no difficulty

@@ -102,6 +102,10 @@ class InteriorPoint(Method):
     patience: int = 6
     literal: bool = False
 
+    @property
+    def as_printed(self) -> bool:
+        return self.step_norm is not None
+
     def solve(self, problem, start, monitor):
         x = start.x
         g = problem.gradient(x)
