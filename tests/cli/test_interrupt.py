@@ -23,6 +23,14 @@ def work():
     splu(A, permc_spec="NATURAL")
 guarded(work)
 """
+#: a file is half written meanwhile
+BUSY_WRITING = BUSY.replace(
+    "    splu(",
+    "    from nonstick.files.atomic import replacing\n"
+    "    with replacing(FILE) as partial:\n"
+    "        partial.write_text('half')\n"
+    "        splu(",
+)
 SLEEPY = """
 import time
 from nonstick.cli.terminal import guarded
@@ -82,7 +90,9 @@ def test_signals_that_end_a_process_leave_nothing_half_written(tmp_path, way):
     )
     assert interrupted(code, getattr(signal, way))[::2] == (1, "nonstick: interrupted\n")
     assert not list(tmp_path.iterdir())
-    assert interrupted(BUSY, getattr(signal, way))[0] == 1
+    inside = BUSY_WRITING.replace("FILE", repr(str(tmp_path / "b.vdb")))
+    assert interrupted(inside, getattr(signal, way))[::2] == (1, "nonstick: interrupted inside compiled code\n")
+    assert not list(tmp_path.iterdir())
 
 
 def test_one_of_many_ranks_is_ended_without_a_word(monkeypatch):
@@ -128,3 +138,49 @@ def test_while_commands_are_loaded():
         "main()"
     )
     assert code == 1 and err == "nonstick: interrupted\n"
+
+
+#: says when the first image is painted: painting goes on for thousands of images
+PAINTED = """
+import sys
+from nonstick.sim.run import preview
+def told(*words, render=preview.render):
+    path, compare, camera, out, tick, frames = words
+    def tell(done, of):
+        tick(done, of)
+        if done == 2:
+            print("ready", flush=True)
+    return render(path, compare, camera, out, tell, frames)
+preview.render = told
+from nonstick.__main__ import main
+sys.argv = ["nonstick", "render", RUN, "--out", OUT, "--size", "64x64", "--frame", "0", "--turntable", "100000"]
+main()
+"""
+
+
+@pytest.fixture(scope="module")
+def still_run(tmp_path_factory):
+    from nonstick import Scene
+    from nonstick.sim.run.loop import run
+
+    folder = tmp_path_factory.mktemp("run") / "still"
+    run(Scene.load("sphere", {"domain.resolution": 8, "time.frames": 1}), folder)
+    return folder
+
+
+@pytest.mark.parametrize("name", ["a.mp4", "a.gif", "pictures"])
+def test_while_pictures_are_painted(still_run, tmp_path, name):
+    """Whole pictures of a sequence stay; a movie that is not whole does not, and ffmpeg has ended."""
+    pytest.importorskip("PIL")
+    pytest.importorskip("imageio_ffmpeg")
+    before = sorted(still_run.rglob("*"))
+    code = PAINTED.replace("RUN", repr(str(still_run))).replace("OUT", repr(str(tmp_path / name)))
+    status, _, err = interrupted(code)
+    told = [line for line in err.splitlines() if line.startswith("nonstick: ")]
+    assert status == 1 and len(told) == 1 and "interrupted" in told[0] and "Traceback" not in err, err
+    assert sorted(still_run.rglob("*")) == before
+    if name != "pictures":
+        assert not list(tmp_path.iterdir())
+        return
+    pictures = sorted(file.name for file in (tmp_path / name).iterdir())
+    assert 2 <= len(pictures) < 20_000 and pictures == [f"{k:05d}.png" for k in range(len(pictures))]

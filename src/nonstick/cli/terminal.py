@@ -7,8 +7,8 @@ kernels are in the cache, there is no message. Nothing goes to stdout.
 Ctrl-C ends a command within a second. Python serves a signal between two steps of its own code. Inside compiled code,
 while a kernel is compiled or a matrix is factorised, that can take many seconds. A thread watches for this: a Ctrl-C
 that is not served in time ends the process at once. Nothing is lost by that: files are replaced whole or not at all,
-and a run that was killed resumes. Python also drops a Ctrl-C that it serves where no exception can pass, such as in the
-clean-up of an object; compilers do much of that. Such a Ctrl-C is sent again.
+what was half written is deleted, and a run that was killed resumes. Python also drops a Ctrl-C that it serves where no
+exception can pass, such as in the clean-up of an object; compilers do much of that. Such a Ctrl-C is sent again.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 from ..errors import NonstickError
+from ..files.atomic import remove_own_partial
 from ..parallel.launch import ranks
 
 if TYPE_CHECKING:
@@ -311,6 +312,7 @@ def _watch(reader: int, served: threading.Event, patience: float) -> None:
             if not served.wait(patience):
                 sys.stderr.write("nonstick: interrupted inside compiled code\n")
                 sys.stderr.flush()
+                remove_own_partial()
                 os._exit(INTERRUPTED)
             served.clear()
     os.close(reader)

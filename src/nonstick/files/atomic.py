@@ -14,6 +14,8 @@ from pathlib import Path
 from ..core.guarded import BY_DESCRIPTOR, folder, remove
 
 _NUMBERS = itertools.count()
+#: files that this process is writing
+_partial: set[Path] = set()
 
 
 @contextmanager
@@ -30,16 +32,19 @@ def replacing(path: str | Path, durable: bool = False) -> Iterator[Path]:
     try:
         with folder(path.parent) as place:
             place.remove(name)  # never write through a link that lies there
+            partial = place.writable(name)
+            _partial.add(partial)
             try:
-                yield place.writable(name)
+                yield partial
                 if durable:
-                    _sync(place.writable(name))
+                    _sync(partial)
                 place.rename(name, path.name)
                 if durable:
                     _sync(place.path)
             finally:
                 with suppress(OSError):
                     place.remove(name)
+                _partial.discard(partial)
     except OSError as error:
         if error.errno is None:  # NumPy's way to say that only a part was written
             raise OSError(
@@ -47,6 +52,13 @@ def replacing(path: str | Path, durable: bool = False) -> Iterator[Path]:
             ) from None
         error.filename = str(path)  # the name the caller knows
         raise
+
+
+def remove_own_partial() -> None:
+    """Delete what this process is writing, because it ends at once, without clean-up."""
+    for partial in tuple(_partial):
+        with suppress(OSError):
+            partial.unlink()
 
 
 def remove_partial(folder: Path) -> None:
@@ -118,7 +130,7 @@ def safe_name(text: str, fallback: str = "scene") -> str:
     ('ball-1', 'x', 'scene', 'con_')
     """
     name = re.sub(r"[^\w.-]+", "-", text).strip(".-")
-    name = re.sub(r"(?i)^(con|prn|aux|nul|conin|conout|com\d|lpt\d)(?![^.])", r"\1_", name)
+    name = re.sub(r"(?i)^(con|prn|aux|nul|conin|conout|(?:com|lpt)[\d¹²³])(?![^.])", r"\1_", name)
     return name.encode()[:LONGEST].decode(errors="ignore").strip(".-") or fallback
 
 
