@@ -94,7 +94,7 @@ class ParticleSurface:
             if inside.any():
                 continued = continue_linearly(np.where(inside, np.nan, phi), inside, solids.centre)
                 _continue_at_walls(phi, continued, moved, *walls)
-                solids.partition.fill_cells(phi)
+            solids.partition.fill_cells(phi)  # all ranks exchange, those without walls too
         _fill_holes(phi, phi.copy(), solids.centre, *solids.open)
         solids.partition.fill_cells(phi)
         phi[phi >= OUTSIDE] = FARTHEST
