@@ -190,9 +190,10 @@ class CompilingNotice(logging.Handler):
         """A line every ten seconds, from a thread: one kernel alone can take a minute."""
         before = self._kernels
         while not end.wait(BEAT):
-            if self._unfinished or self._kernels > before:
+            kernels = self._kernels  # another may be compiled while a line is printed
+            if self._unfinished or kernels > before:
                 _print(self._text())
-            before = self._kernels
+            before = kernels
 
     def close_off(self) -> None:
         """Report the kernels that were compiled since the last report, if there are any."""
