@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import wraps
+from typing import Any
 
 COLUMNS = (
     "step", "frame", "time", "dt", "unknowns", "iterations", "outer_iterations", "pressure_seconds", "step_seconds",
@@ -31,3 +33,17 @@ class Stopwatch:
             yield
         finally:
             self.seconds[stage] += time.perf_counter() - began
+
+
+def stage(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Decorator: the time of a method counts for this stage of `self.clock`."""
+
+    def timed(method: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(method)
+        def run(self, *args, **options):
+            with self.clock(name):
+                return method(self, *args, **options)
+
+        return run
+
+    return timed

@@ -21,7 +21,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
@@ -45,8 +45,8 @@ from .partition import ParticlePartition, active_box, cells_between, ghost_layer
 from .solids.bodies import Bodies, make
 from .solids.on_grid import Solids
 from .sources.sources import Source
-from .stats import Stopwatch
-from .tracking import StepFields, Tracker
+from .stats import Stopwatch, stage
+from .tracking import Added, StepFields, Tracker
 
 #: most that liquid may move in a step, in lengths of the domain
 LONGEST = 20
@@ -119,6 +119,8 @@ class Liquid:
         self.forces = Force.all(scene)
         self.steps = 0
         self.time = 0.0
+        #: seconds of the stages of the last step
+        self.clock = Stopwatch()
         #: pressure over the whole last step: the sum of its projections
         self.pressure = self.projection.pressure
         #: probes; None if the scene has none
@@ -140,43 +142,43 @@ class Liquid:
 
     def step(self, dt: float) -> Report:
         """Advance by dt seconds."""
-        watch, tracker = Stopwatch(), self.tracker
-        kick = tracker.lag + 0.5 * dt
-        with watch("surface"):
-            self._follow()
-            self.bodies.fall(self.time, tracker.lag, kick)
-            walls_moved = self.solids.update(self.time + dt, dt)
-            added = tracker.flow_in(self.sources, self.time, dt, self._last_pressure())
-            if walls_moved or not tracker.surface_is_current:
-                tracker.find_surface(self._last_pressure(), self.solids.sticky)
-        with watch("transfer"):
-            start = tracker.to_grid(dt)
-            masses = Masses.of_layers(tracker.phis, self.solids, start.mass)
-            self.viscosity.load_bodies(masses)
-            fields = StepFields(dt, kick, start.before, start.velocity, masses, self.solids.sticky)
-            self._find_skin(fields)
-            divergence = _sum(start.divergence, added.divergence)
-        with watch("pressure"):
-            self._push(fields)
-        thick = self._solve(watch, fields, divergence)
-        with watch("extrapolation"):
-            fastest = self._extend(fields)
-            self._check_flow(fields.velocity, fastest, dt)
-        with watch("advection"):
-            tracker.even_out(fields)
-            fields.way, fields.number, fields.kept = fastest * dt / self.scene.dx, self.steps, self._kept()
-            self._make_room(fields)
-            self._gravitate(self.time + dt)
-            self._move_bodies(dt)
-            if self.observer is not None:
-                self.observer.moving(fields)
-            tracker.move(fields)
-            if self.observer is not None:
-                self.observer.moved()
-            tracker.flow_out(self.outflows)
+        self.clock = Stopwatch()
+        added = self._flow_in(dt)
+        fields = self._to_grid(dt, added.divergence)
+        self._push(fields)
+        self._solve(fields)
+        self._extend(fields)
+        self._even_out(fields)
+        self._move_bodies(fields)
+        self._move(fields)
         self.time += dt
         self.steps += 1
-        return Report(dt, fields.solved, fastest * dt / self.scene.dx, watch.seconds, thick, added.remarks)
+        return Report(dt, fields.solved, fields.way, self.clock.seconds, fields.viscous, added.remarks)
+
+    @stage("surface")
+    def _flow_in(self, dt: float) -> Added:
+        """Place solids and bodies for the end of the step, let the sources add liquid, and find the surface."""
+        tracker = self.tracker
+        self._follow()
+        self.bodies.fall(self.time, tracker.lag, tracker.lag + 0.5 * dt)
+        walls_moved = self.solids.update(self.time + dt, dt)
+        added = tracker.flow_in(self.sources, self.time, dt, self._last_pressure())
+        if walls_moved or not tracker.surface_is_current:
+            tracker.find_surface(self._last_pressure(), self.solids.sticky)
+        return added
+
+    @stage("transfer")
+    def _to_grid(self, dt: float, room: np.ndarray | None) -> StepFields:
+        """Velocity and masses on the faces; `room` is the divergence that makes room for added liquid."""
+        start = self.tracker.to_grid(dt)
+        masses = Masses.of_layers(self.tracker.phis, self.solids, start.mass)
+        self.viscosity.load_bodies(masses)
+        fields = StepFields(
+            dt, self.tracker.lag + 0.5 * dt, self.steps, start.before, start.velocity, masses, self.solids.sticky
+        )
+        fields.divergence = _sum(start.divergence, room)
+        self._find_skin(fields)
+        return fields
 
     def _follow(self) -> None:
         """Let all fields cover the active box of the present liquid."""
@@ -224,6 +226,7 @@ class Liquid:
             self.tracker.gravity = self.grid.vector(now)
             self.bodies.world.pull = np.array(now)
 
+    @stage("pressure")
     def _push(self, fields: StepFields) -> None:
         """Add gravity and the forces of the scene: half of the last step, half of this step."""
         rho, gravity = self.projection.density, self.tracker.gravity
@@ -249,39 +252,35 @@ class Liquid:
             for axis, skin in fields.skin.items():
                 skin.load(fields.velocity[axis], masses.inertia[axis], solids.open[axis])
 
-    def _solve(
-        self, watch: Stopwatch, fields: StepFields, divergence: np.ndarray | None
-    ) -> ViscositySolution | StokesSolution | None:
-        """Let pressure and viscosity act on the velocity; returns the solution for viscosity, if it acts."""
+    def _solve(self, fields: StepFields) -> None:
+        """Let pressure and viscosity act on the velocity."""
         if not self.viscosity.acts:
-            with watch("pressure"):
-                self._project(fields, divergence)
-            return None
-        with watch("viscosity"):
-            sources = self._flowing()
-            fields.hold = self.viscosity.held_walls(fields.mu, self.tracker.gravity, sources)
+            self._project(fields)
+            return
+        with self.clock("viscosity"):
+            fields.hold = self.viscosity.held_walls(fields.mu, self.tracker.gravity, self._flowing())
             fields.sticky = self.solids.held(fields.hold)
-        if not self.viscosity.coupled:
-            return self._solve_apart(watch, fields, divergence)
-        with watch("viscosity"):
-            problem, found, pressure = self._solve_together(fields, divergence, sources)
-            self._take(fields, self.projection.keep(problem, found, pressure))
-        return found
+        if self.viscosity.coupled:
+            self._solve_together(fields)
+        else:
+            self._solve_apart(fields)
 
-    def _solve_together(self, fields: StepFields, divergence: np.ndarray | None, sources) -> Stage:
+    @stage("viscosity")
+    def _solve_together(self, fields: StepFields) -> None:
         """Pressure and viscosity in one solve, or in two stages (`time.order = 2`)."""
-        projection, last = self.projection, (self.projection.pressure, self.projection.active)
+        projection, sources = self.projection, self._flowing()
+        last = projection.pressure, projection.active
 
         def solve(velocity: FaceField, dt: float) -> Stage:
-            problem = projection.problem(self.tracker.phi, velocity, dt, fields.masses, fields.hold, divergence)
+            problem = projection.problem(self.tracker.phi, velocity, dt, fields.masses, fields.hold, fields.divergence)
             found = self.viscosity.solve_with_pressure(problem, fields.mu, *last, sources, self.tracker.phis)
             return Stage(problem, found, found.pressure)
 
+        solved = None
         if self._two_stages and not self.partition.comm.any(bool(np.any(last[1] < 0))):
-            stage = two_stages(lambda u: solve(u, GAMMA * fields.kick), fields.before[0], fields.velocity)
-            if stage is not None:
-                return stage
-        return solve(fields.velocity, fields.kick)
+            solved = two_stages(lambda u: solve(u, GAMMA * fields.kick), fields.before[0], fields.velocity)
+        problem, fields.viscous, pressure = solved or solve(fields.velocity, fields.kick)
+        self._take(fields, projection.keep(problem, fields.viscous, pressure))
 
     def _take(self, fields: StepFields, outcome: PressureResult) -> None:
         """Go on with the result of a solve."""
@@ -290,13 +289,15 @@ class Liquid:
         fields.outcome, fields.velocity, self.pressure = outcome, outcome.velocity, outcome.pressure
         fields.least = least_pressure(self.pressure, self.scene, self.tracker.gravity, self.partition, fields.kick)
 
-    def _project(self, fields: StepFields, divergence: np.ndarray | None) -> None:
+    @stage("pressure")
+    def _project(self, fields: StepFields) -> None:
         """Let the pressure act on the velocity."""
-        phi, masses = self.tracker.phi, fields.masses
-        self._take(fields, self.projection.solve(phi, fields.velocity, fields.kick, masses, fields.hold, divergence))
+        given = self.tracker.phi, fields.velocity, fields.kick, fields.masses, fields.hold, fields.divergence
+        self._take(fields, self.projection.solve(*given))
 
-    def _extend(self, fields: StepFields) -> float:
-        """Extrapolate the velocity as far as particles may come in the step; returns the fastest one of the liquid."""
+    @stage("extrapolation")
+    def _extend(self, fields: StepFields) -> None:
+        """Extrapolate the velocity as far as particles may come in the step, and find how far liquid moves."""
         liquid_faces, mass = LiquidFaces(self.solids.open), fields.masses.inertia
         if self.viscosity.acts:
             liquid_faces = self.viscosity.liquid_faces
@@ -313,7 +314,8 @@ class Liquid:
         if layers is not None:
             for u in (fields.velocity, *fields.beside):
                 layers.take_walls_in(u, self.solids.velocity if self.solids.moving else None)
-        return fastest
+        self._check_flow(fields.velocity, fastest, fields.dt)
+        fields.way = fastest * fields.dt / self.scene.dx
 
     def _pressed(self, fields: StepFields) -> np.ndarray:
         """1 in cells whose liquid presses on its walls and does not leave them in this step.
@@ -325,24 +327,21 @@ class Liquid:
             pressed &= np.broadcast_to(np.asarray(self.solids.separation) <= 0.0, pressed.shape)
         return pressed.astype(np.int8)
 
-    def _solve_apart(self, watch: Stopwatch, fields: StepFields, divergence: np.ndarray | None) -> ViscositySolution:
+    def _solve_apart(self, fields: StepFields) -> None:
         """Split: viscosity acts on the projected velocity, which is projected again (Aanjaneya et al. 2019)."""
-        with watch("pressure"):
-            self._project(fields, divergence)
-        first, before = fields.solved, fields.velocity
-        with watch("viscosity"):
-            thick: Any = self.viscosity.solve(
-                self.tracker.phi, before, self._before(fields), first.pressure, fields.mu, fields.kick, self._flowing()
-            )
-            fields.velocity = FaceField.of(thick.velocity)
-        with watch("pressure"):
-            self._project(fields, divergence)
+        self._project(fields)
+        first = fields.solved
+        with self.clock("viscosity"):
+            given = self.tracker.phi, fields.velocity, self._before(fields), first.pressure, fields.mu, fields.kick
+            fields.viscous = self.viscosity.solve(*given, self._flowing())
+            fields.velocity = FaceField.of(fields.viscous.velocity)
+        self._project(fields)
+        with self.clock("pressure"):
             second = fields.solved
             self.projection.pressure = self.pressure = first.pressure + second.pressure
             whole = replace(second, failed=[*first.failed, *second.failed])
             whole.solution = replace(second.solution, pressure=self.grid.drop(self.pressure))
             fields.outcome = whole
-        return thick
 
     def _before(self, fields: StepFields) -> FaceField:
         """The velocity before forces."""
@@ -365,11 +364,30 @@ class Liquid:
                 "lower time.cfl, or run on one rank"
             )
 
-    def _move_bodies(self, dt: float) -> None:
+    @stage("advection")
+    def _even_out(self, fields: StepFields) -> None:
+        """Find the displacement that evens out the liquid, over a box from which it does not move away."""
+        self.tracker.even_out(fields)
+        fields.kept = self._kept()
+        self._make_room(fields)
+
+    @stage("advection")
+    def _move_bodies(self, fields: StepFields) -> None:
         """Move bodies with the velocities of this step, and update the distances that keep particles out of them."""
+        self._gravitate(self.time + fields.dt)
         if len(self.bodies):
-            self.bodies.move(dt)
+            self.bodies.move(fields.dt)
             self.solids.place()
+
+    @stage("advection")
+    def _move(self, fields: StepFields) -> None:
+        """Let the liquid move with the velocity, and out of the domain."""
+        if self.observer is not None:
+            self.observer.moving(fields)
+        self.tracker.move(fields)
+        if self.observer is not None:
+            self.observer.moved()
+        self.tracker.flow_out(self.outflows)
 
     def phi(self) -> np.ndarray:
         """φ over all cells of this process, in metres and the user's dimension."""

@@ -15,6 +15,8 @@ from typing import Protocol
 
 import numpy as np
 
+from ...discretise.stokes import StokesSolution
+from ...discretise.viscosity import ViscositySolution
 from ...grid.box import IndexBox
 from ...grid.faces import FaceField
 from ...grid.shapes import Shape
@@ -45,6 +47,8 @@ class StepFields:
     dt: float
     #: the time in which forces and pressure act: from the middle of the last step to the middle of this step
     kick: float
+    #: how many steps were before this one
+    number: int
     #: velocity on the faces: before forces in each layer, and at the end of the step on all faces that the liquid may
     #: reach
     before: list[FaceField]
@@ -52,6 +56,8 @@ class StepFields:
     masses: Masses
     #: 1 in cells next to a wall that does not let liquid separate
     sticky: np.ndarray
+    #: the divergence that the liquid must have, over cells, in 1/s; None: zero
+    divergence: np.ndarray | None = None
     #: viscosity, a number or an array over cells; 0 if none acts
     mu: np.ndarray | float = 0.0
     #: faces in the air that thick liquid takes along, for each axis that has some
@@ -60,14 +66,14 @@ class StepFields:
     hold: np.ndarray | None = None
     #: the pressure solve; a step with split viscosity has two
     outcome: PressureResult | None = None
+    #: the solution for viscosity, if it acts
+    viscous: ViscositySolution | StokesSolution | None = None
     #: the pressure above which a cell counts as pressed
     least: float = 0.0
     #: beside thin walls: the velocity at the end of the step as each colour sees it
     beside: list[FaceField] = field(default_factory=list)
     #: displacement that evens out the particles, in cells, for each layer; none without it
     shifts: list[FaceField] = field(default_factory=list)
-    #: how many steps were before this one
-    number: int = 0
     #: the longest way of liquid in the step along an axis, in cells
     way: float = 0.0
     #: boxes of cells of the domain in which liquid has particles at any depth: sources and outflows
