@@ -7,32 +7,51 @@ works, but finds every call that Windows does not have.
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 GAPS = """
 # the standard library and these packages have branches of their own
-import ctypes, multiprocessing, os, random, shutil, socket, subprocess, sys, tempfile, threading
-import numba, numpy, scipy.sparse, typer
-gone = "O_NOFOLLOW O_DIRECTORY O_NONBLOCK O_CLOEXEC pread pwrite fork getuid geteuid killpg setsid sysconf mkfifo"
-for name in (*gone.split(), "sched_getaffinity", "register_at_fork", "getloadavg"):
+import ctypes, multiprocessing, os, random, shutil, signal, socket, subprocess, sys, tempfile, threading
+from importlib import import_module
+from importlib.util import find_spec
+for name in {packages}:
+    if find_spec(name):
+        import_module(name)
+gone = "O_NOFOLLOW O_DIRECTORY O_NONBLOCK O_CLOEXEC pread pwrite {fork} getuid geteuid killpg setsid sysconf mkfifo"
+for name in (*gone.split(), "sched_getaffinity", "register_at_fork", "getloadavg", "uname"):
     if hasattr(os, name):
         delattr(os, name)
 os.supports_dir_fd = set()
 os.supports_fd = set()
 sys.modules["fcntl"] = sys.modules["resource"] = sys.modules["pwd"] = sys.modules["termios"] = None
+"""
+COMMAND = (
+    GAPS.format(packages=["numba", "numpy", "scipy.sparse", "typer"], fork="fork")
+    + """
 from nonstick.cli import main
 try:
     main(sys.argv[1:])
 except SystemExit as leave:
     sys.exit(leave.code)
 """
+)
+COLLECT = (
+    GAPS.format(packages=["dask", "distributed", "numba", "platformdirs", "psutil", "viser", "xdist"], fork="")
+    + """
+import pytest
+for name in ("SIGHUP", "SIGKILL", "SIGALRM", "SIGSTOP", "SIGUSR1", "alarm", "setitimer", "pthread_kill"):
+    delattr(signal, name)
+sys.exit(pytest.main(["--collect-only", "-qq", "-p", "no:cacheprovider", "-p", "no:faulthandler", *sys.argv[1:]]))
+"""
+)
 
 
 @pytest.fixture
 def command(tmp_path):
     def run(*words):
-        done = subprocess.run([sys.executable, "-c", GAPS, *words], capture_output=True, text=True, cwd=tmp_path)
+        done = subprocess.run([sys.executable, "-c", COMMAND, *words], capture_output=True, text=True, cwd=tmp_path)
         assert "Error" not in done.stderr, done.stderr
         return done
 
@@ -80,3 +99,12 @@ def test_an_ended_process_gives_up_its_lock_where_only_the_file_tells(tmp_path, 
     assert not lock.held(tmp_path)
     with lock.Lock(tmp_path) as taken:
         assert "has ended" in taken.taken_over
+
+
+@pytest.mark.slow
+def test_no_test_asks_for_what_windows_has_not_before_it_may_be_left_out():
+    folder = Path(__file__).parent
+    done = subprocess.run(
+        [sys.executable, "-c", COLLECT, str(folder)], capture_output=True, text=True, cwd=folder.parent
+    )
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]

@@ -17,6 +17,9 @@ from nonstick.files.atomic import replacing
 from nonstick.files.rundir import RunDirectory
 from nonstick.sim.run.loop import resume, run
 
+if not hasattr(os, "mkfifo"):
+    pytest.skip("pipes, sockets and alarms of POSIX", allow_module_level=True)
+
 
 @pytest.fixture(autouse=True)
 def alarm():

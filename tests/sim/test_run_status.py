@@ -28,7 +28,7 @@ run(Scene.load("heat", {"domain.resolution": 8}), sys.argv[1])
 """
 
 
-@pytest.mark.parametrize("way", [signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize("way", ["SIGTERM", "SIGKILL"])
 def test_a_run_that_was_ended_is_stopped_and_one_that_goes_on_is_running(tmp_path, way):
     path = tmp_path / "run"
     process = subprocess.Popen([sys.executable, "-c", ENDLESS, str(path)], stdout=subprocess.PIPE)
@@ -37,7 +37,7 @@ def test_a_run_that_was_ended_is_stopped_and_one_that_goes_on_is_running(tmp_pat
         opened = RunDirectory.open(path)
         assert opened.status() == "running"
     finally:
-        process.send_signal(way)
+        process.send_signal(getattr(signal, way))
         process.wait()
     assert opened.meta()["status"] == "running"  # it had no time to write
     assert opened.status() == "stopped"
