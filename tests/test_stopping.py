@@ -14,7 +14,7 @@ from nonstick.core.options import Stopping
 from nonstick.discretise import StokesProblem
 from nonstick.inverse import CG, ILU
 from nonstick.problem import Monitor
-from nonstick.solvers import FAS, MethodCascade, PolicyIteration
+from nonstick.solvers import FAS, PolicyIteration, in_turn
 
 ENTRIES = registry.entries()
 
@@ -191,7 +191,7 @@ def test_the_path_of_a_solve_says_what_was_tried():
     assert nonstick.solve_problem(problem).path == "active-set CG over blocks multigrid"
     assert nonstick.solve_problem(problem, "mg-cg").path == "CG over blocks multigrid"
     assert nonstick.solve_problem(problem, "pi-pcg").path == "policy iteration over CG over ILU"
-    hard = MethodCascade((FAS(patience=1, progress=1e-9), PolicyIteration(CG(ILU()))))
+    hard = in_turn(FAS(patience=1, progress=1e-9), PolicyIteration(CG(ILU())))
     solution = nonstick.solve_problem(problem, hard, rtol=1e-9)
     taken_over = "left for policy iteration over CG over ILU after 1 iterations: progress was too slow"
     assert solution.converged and solution.path == f"FAS; {taken_over}"

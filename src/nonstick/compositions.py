@@ -50,7 +50,7 @@ from .solvers.auto.banded import Banded, NarrowBand
 from .solvers.auto.faces import Faces, FewDefinite
 from .solvers.auto.projected_cg import Bare, ProjectedCG, WhileCheaper
 from .solvers.base import Method
-from .solvers.cascade import DenseRows, Factored, MethodCascade
+from .solvers.cascade import DenseRows, Factored, MethodCascade, in_turn
 from .solvers.chentanez_muller.cycles import ChentanezMuller
 from .solvers.chentanez_muller.projected_gs import ProjectedSOR
 from .solvers.lai.fas import FAS
@@ -130,7 +130,7 @@ AUTO = ActiveSet(
     )
 )
 #: Every policy by a factor, exactly: small problems, and matrices unlike M-matrices as long as that is cheap.
-EXACT = MethodCascade((PolicyIteration(Direct(), maxiter=3_000, patience=20), AUTO))
+EXACT = in_turn(PolicyIteration(Direct(), maxiter=3_000, patience=20), AUTO)
 #: Ours, for matrices that are not symmetric: incomplete factors where convection rules, coarse rows elsewhere.
 ONE_WAY = Cascade(((Trial(), ILU()), AMG))
 GENERAL = PolicyIteration(Cascade(((Within(300), BiCGStab(ONE_WAY)), Direct())), forcing=0.1, nested=True)
@@ -138,29 +138,28 @@ GENERAL = PolicyIteration(Cascade(((Within(300), BiCGStab(ONE_WAY)), Direct())),
 #: Few unknowns of any condition by faces, whose work has a bound.
 SMALL = (FewDefinite(), Faces())
 #: Bodies that nothing but their bounds holds.
-HELD = Proximal(MethodCascade((SMALL, EXACT), when="refused"))
+HELD = Proximal(MethodCascade((SMALL, EXACT)))
 #: What is set up for a bare symmetric matrix: factors where they are cheap or nothing else helps, else a hierarchy.
 #: If much of A is null (Gram matrices of few features, duals of total variation), factors do not say where to go.
 SET_UP = MethodCascade(
     (
-        (Singular(VECTOR, CHEAP, part=0.05), MethodCascade((ProjectedCG(maxiter=5_000), HELD))),
+        (Singular(VECTOR, CHEAP, part=0.05), in_turn(ProjectedCG(maxiter=5_000), HELD)),
         (DenseRows(operations=1e10), EXACT),
         (DenseRows(), AUTO),
         (Singular(VECTOR, CHEAP), HELD),
         (Factored(CHEAP), EXACT),
         AUTO,
-    ),
-    when="refused",
+    )
 )
 #: Symmetric or not, singular or not.
-ANY = MethodCascade((SMALL, (Bare(), WhileCheaper(ProjectedCG(), SET_UP)), AUTO, GENERAL), when="refused")
+ANY = MethodCascade((SMALL, (Bare(), WhileCheaper(ProjectedCG(), SET_UP)), AUTO, GENERAL))
 
 
 #: On arrays of any library: blocks of cells on grids; coarse rows for bare matrices, where cells are coupled along one
 #: axis more than along another, and where blocks are too coarse.
 ON_ROWS = ArrayActiveSet(rows=True)
-ON_GRID = MethodCascade((ArrayActiveSet(maxiter=ARRAYS.grid), ON_ROWS))
-ON_ARRAYS = MethodCascade(((WithBlocks(), ON_GRID), ON_ROWS), when="refused")
+ON_GRID = in_turn(ArrayActiveSet(maxiter=ARRAYS.grid), ON_ROWS)
+ON_ARRAYS = MethodCascade(((WithBlocks(), ON_GRID), ON_ROWS))
 
 
 def face_solver(A: Operator) -> Recipe:
@@ -249,14 +248,14 @@ METHODS: dict[str, Method] = {
     "pe-pcg": Penalty(LAI_PCG),
     "pe-mg": Penalty(LAI_MG),
     "pe-mg+literal": Penalty(LAI_LITERAL_MG, spring=1e9),
-    "fas-mg": MethodCascade((FAS(patience=10, progress=0.1), PolicyIteration(CG(LAI_CYCLE)))),
+    "fas-mg": in_turn(FAS(patience=10, progress=0.1), PolicyIteration(CG(LAI_CYCLE))),
     "fas-mg+literal": _literal_fas(),
     "fas-mg+trilinear": _literal_fas(scheme="trilinear"),
     "fas-mg+pwc": _literal_fas(scheme="constant"),
     "fas-mg+simple-boundary": _literal_fas(one_sided=False, normalise=False),
     "fas-mg+direct": _literal_fas(direct=True),
     # Chentanez–Müller 2011
-    "fmg": MethodCascade((ChentanezMuller(), ProjectedSOR(omega=None))),
+    "fmg": in_turn(ChentanezMuller(), ProjectedSOR(omega=None)),
     "fmg+cm": ChentanezMuller(full_cycles=3, v_cycles=4, constrained_levels=3),
     "fmg+cm+literal": ChentanezMuller(full_cycles=3, v_cycles=4, constrained_levels=3, literal=True),
     "fmg+cm+no-lcp": ChentanezMuller(full_cycles=3, v_cycles=4, projected=False),
@@ -311,13 +310,13 @@ METHODS: dict[str, Method] = {
     "stokes-direct": SaddlePolicy(Direct(), forcing=0.0),
     # ours
     "jacobi-mprgp": MPRGP(Jacobi()),
-    "auto": MethodCascade(((NarrowBand(), MethodCascade((Banded(), ANY))), ANY), when="refused"),
+    "auto": MethodCascade(((NarrowBand(), in_turn(Banded(), ANY)), ANY)),
     "pi-direct": PolicyIteration(Direct()),
     "pi-bicgstab": GENERAL,
     "pi-gmres": PolicyIteration(Cascade(((Within(300), GMRES(ONE_WAY)), Direct())), forcing=0.1, nested=True),
     "auto-array": ON_ARRAYS,
     "newton-array": ArrayNewton(),
-    "fmg-array": MethodCascade((ArrayCycles(), ON_ROWS)),
+    "fmg-array": in_turn(ArrayCycles(), ON_ROWS),
     "mg-cg": replace(AUTO, bounded=False),
 }
 
@@ -332,10 +331,8 @@ def on_arrays(name: str, array: str, device: str | None = None, dtype: str = "fl
     """
 
     def moved(method: Any) -> Any:
-        if isinstance(method, tuple):
-            return method[0], moved(method[1])
         if isinstance(method, MethodCascade):
-            return replace(method, methods=tuple(moved(part) for part in method.methods))
+            return method.with_steps([(when, moved(part)) for when, part in method.pairs])
         if isinstance(method, ArrayMethod):
             return replace(method, array=array, device=device, dtype=dtype)
         known = ", ".join(repr(key) for key in METHODS if key.endswith("-array"))
@@ -347,4 +344,4 @@ def on_arrays(name: str, array: str, device: str | None = None, dtype: str = "fl
 def device_first(array: str, device: str | None = None, dtype: str = "float64") -> Method:
     """`auto` for arrays on a device: solved there; by the processor what that refuses or does not solve."""
     there, here = on_arrays("auto", array, device, dtype), METHODS["auto"]
-    return MethodCascade((MethodCascade((there, here)), here), when="refused")
+    return MethodCascade((in_turn(there, here), here))

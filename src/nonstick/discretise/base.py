@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
 from dataclasses import fields
 from typing import Any, ClassVar, TypeVar
 
@@ -90,33 +89,6 @@ class Discretised(Shown, ABC):
         method = self.default_method if method is None else method
         solution = solve_problem(self.problem, method, x0=guess, active=active, **stopping)
         return self.with_fields(solution)
-
-    def solve_in_turn(
-        self,
-        methods: Iterable[str | Method],
-        x0: Any = None,
-        active: Any = None,
-        maxiter: int | None = None,
-        **stopping: Any,
-    ) -> tuple[Any, list[str]]:
-        """Solve by the first of several methods that reaches its tolerance; by the best one if none does.
-
-        Only the first one gets the start and the limit: the others begin anew. Returns the solution, and the messages
-        of the methods that failed.
-        """
-        tried: list[Solution] = []
-        failed: list[str] = []
-        for method in methods:
-            start = {} if failed else {"x0": x0, "active": active, "maxiter": maxiter}
-            solution = self.solve(method, **start, **stopping)
-            tried.append(solution)
-            # A compressed pocket has no solution: the problem without its mean is solved, and others do not help.
-            if solution.converged or solution.status == "infeasible":
-                break
-            failed.append(f"{solution.method}: {solution.message}")
-        best = min(tried, key=lambda solution: solution.residual)
-        best.path = "; then ".join(solution.path for solution in tried)
-        return best, failed
 
     def first_guess(self) -> np.ndarray | None:
         """The default start of a solve. None: it starts at zero, and the method may look for a better start."""

@@ -1,19 +1,24 @@
-"""Recipes in order of preference: where one does not fit, is too weak or fails, the next one takes over.
+"""Recipes or methods in order of preference: where one does not fit, is too weak or fails, the next one takes over.
 
-A recipe that does not fit the operator (`Recipe.fits`) is never used. A condition says when one that fits is left:
-`Trial`, if it is far from exact when it is set up; `Within`, if a solve takes too many iterations. What was left stays
-left: for every later right-hand side, and for every later free set.
+This is the one way to try something else. A step that does not fit is never used: a recipe asks the operator
+(`Recipe.fits`), a method the problem (`Method.check`, and conditions). Beside a step stands when one that fits is left:
+`Trial`, if it is far from exact when it is set up; `Within`, if a solve fails or takes too many iterations. Without it
+the step is the last. A recipe that was left stays left: for every later right-hand side, and for every later free set.
+Where a step has made x worse, the next one begins where it began.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
 from ..operators.base import Operator
 from .base import Inverse, IterativeInverse, LinearResult, Recipe
+
+Part = TypeVar("Part")
 
 
 @dataclass(frozen=True)
@@ -49,15 +54,30 @@ class Trial:
 
 @dataclass(frozen=True)
 class Within:
-    """A recipe is left if it has not converged after `iterations`, or then reduces the residual by less than `pace`
-    an iteration."""
+    """A step is left if it fails, or has not converged after `iterations`; a recipe also if it then reduces the
+    residual by less than `pace` an iteration."""
 
-    iterations: int
+    iterations: float = np.inf
     pace: float = 0.0
 
 
+class Steps(Generic[Part]):
+    """Base of cascades: steps in the order of preference, each alone or as a pair `(when, step)`."""
+
+    steps: tuple[Part | tuple[Any, Part], ...]
+
+    @property
+    def pairs(self) -> list[tuple[Any, Part]]:
+        """All steps as pairs; None where nothing is said of when a step is used or left."""
+        return [step if isinstance(step, tuple) else (None, step) for step in self.steps]
+
+    def with_steps(self, pairs: list[tuple[Any, Part]]) -> Any:
+        """A cascade of the same kind with these steps."""
+        return type(self)(tuple(step if when is None else (when, step) for when, step in pairs))  # type: ignore[call-arg]
+
+
 @dataclass(frozen=True)
-class Cascade(Recipe):
+class Cascade(Steps[Recipe], Recipe):
     """The first recipe that fits, until it is left; then the next one that fits.
 
     Parameters
@@ -101,41 +121,36 @@ class Cascade(Recipe):
     steps: tuple[Recipe | tuple[Trial | Within, Recipe], ...]
 
     @property
-    def _pairs(self) -> list[tuple[Trial | Within | None, Recipe]]:
-        return [step if isinstance(step, tuple) else (None, step) for step in self.steps]
-
-    @property
     def _conditional(self) -> bool:
         """True if more than the operator decides which recipe is used."""
         return any(isinstance(step, tuple) for step in self.steps)
 
     @property
     def general(self) -> bool:
-        return all(recipe.general for _, recipe in self._pairs)
+        return all(recipe.general for _, recipe in self.pairs)
 
     @property
     def label(self):
-        return self._pairs[0][1].label
+        return self.pairs[0][1].label
 
     def fits(self, operator):
-        return any(recipe.fits(operator) for _, recipe in self._pairs)
+        return any(recipe.fits(operator) for _, recipe in self.pairs)
 
     def chosen(self, operator):
         """What is left of it for this operator."""
         left = self.fitting(operator) or [len(self.steps) - 1]
         if not self._conditional:
-            return self._pairs[left[0]][1].chosen(operator)
-        parts = [(when, recipe.chosen(operator)) for when, recipe in (self._pairs[k] for k in left)]
-        return Cascade(tuple(recipe if when is None else (when, recipe) for when, recipe in parts))
+            return self.pairs[left[0]][1].chosen(operator)
+        return self.with_steps([(when, recipe.chosen(operator)) for when, recipe in (self.pairs[k] for k in left)])
 
     def setup(self, operator, reuse=None):
         if not self._conditional:
             return self.chosen(operator).setup(operator, reuse)
         if reuse is None:
-            inverse = self._set_up(operator, 0) or self._pairs[-1][1].setup(operator)
+            inverse = self._set_up(operator, 0) or self.pairs[-1][1].setup(operator)
         else:
             reuse = reuse.inverse if isinstance(reuse, InTurn) else reuse
-            inverse = self._pairs[reuse.step][1].setup(operator, reuse)
+            inverse = self.pairs[reuse.step][1].setup(operator, reuse)
             inverse = inverse if inverse is reuse else self._noted(inverse, reuse.step)
         can_fail = isinstance(inverse, IterativeInverse) and inverse.patience is not None
         return InTurn(self, operator, inverse) if can_fail else inverse
@@ -145,13 +160,13 @@ class Cascade(Recipe):
 
     def fitting(self, operator: Operator, first: int = 0) -> list[int]:
         """The steps from `first` on whose recipes fit the operator."""
-        return [k for k, (_, recipe) in enumerate(self._pairs) if k >= first and recipe.fits(operator)]
+        return [k for k, (_, recipe) in enumerate(self.pairs) if k >= first and recipe.fits(operator)]
 
     def _set_up(self, operator: Operator, first: int) -> Inverse | None:
         """The inverse of the first recipe from a step on that fits and passes its trial; None if there is none."""
         left = self.fitting(operator, first)
         for k in left:
-            when, recipe = self._pairs[k]
+            when, recipe = self.pairs[k]
             tried = when if isinstance(when, Trial) and k != left[-1] else None
             inverse = recipe.setup(operator) if tried is None else tried.passed(recipe, operator)
             if inverse is not None:
@@ -159,7 +174,7 @@ class Cascade(Recipe):
         return None
 
     def _noted(self, inverse: Inverse, step: int) -> Inverse:
-        when, recipe = self._pairs[step]
+        when, recipe = self.pairs[step]
         inverse.step, inverse.label = step, recipe.label
         inverse.patience = when if isinstance(when, Within) else None
         return inverse

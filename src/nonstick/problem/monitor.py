@@ -6,7 +6,7 @@ import copy
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -184,8 +184,10 @@ class Monitor:
         tolerance: float | None = None,
         lift: Callable[[np.ndarray], np.ndarray] | None = None,
         judged: bool = False,
+        limit: int | None = None,
     ) -> Monitor:
-        """The monitor of a part of this solve: with another problem or tolerance, with the same counters and clock.
+        """The monitor of a part of this solve: with another problem, tolerance or limit of iterations, with the same
+        counters and clock.
 
         `lift` makes a point of this monitor from a point of the part. With `judged`, rows are judged by the problem of
         this monitor at that point.
@@ -195,6 +197,8 @@ class Monitor:
         part.asked = part.tolerance = self.asked if tolerance is None else tolerance
         part.status = part.message = ""
         part._best, part._best_at = np.inf, len(self.history)
+        if limit is not None:
+            part.stopping = replace(self.stopping, maxiter=self.limit(limit))
         if lift is not None:
             outer = self._lift
             part._lift = lift if outer is None else lambda x: outer(lift(x))

@@ -6,7 +6,7 @@ from .auto.banded import Banded
 from .auto.faces import Faces
 from .auto.projected_cg import ProjectedCG, WhileCheaper
 from .base import Method
-from .cascade import MethodCascade
+from .cascade import MethodCascade, in_turn
 from .chentanez_muller.cycles import ChentanezMuller
 from .chentanez_muller.projected_gs import ProjectedSOR
 from .lai.fas import FAS
@@ -39,4 +39,5 @@ __all__ = [
     "Proximal",
     "SaddlePolicy",
     "WhileCheaper",
+    "in_turn",
 ]

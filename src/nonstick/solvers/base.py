@@ -29,6 +29,10 @@ _REFUSED = {
 }
 
 
+#: what arithmetic that breaks down raises: divisions by zero, singular factors, overflow
+BREAKDOWNS = (ArithmeticError, np.linalg.LinAlgError, RecursionError)
+
+
 class Answer(NamedTuple):
     """A solve of a sequence, with its residuals as `BoxProblem` defines them."""
 
@@ -133,3 +137,14 @@ class Method(ABC):
     @abstractmethod
     def solve(self, problem: BoxProblem, start: Start, monitor: Monitor) -> None:
         """Improve `start.x` in place until `monitor.check` says stop or the iteration limit is reached."""
+
+
+def attempt(method: Method, problem: BoxProblem, start: Start, monitor: Monitor) -> None:
+    """Let a method solve; a breakdown of the arithmetic ends in a status."""
+    try:
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # the monitor notices
+            method.solve(problem, start, monitor)
+    except BREAKDOWNS as error:
+        if hasattr(error, "of_callback"):
+            raise
+        monitor.stop("breakdown")

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Protocol
 
 import numpy as np
 import scipy.sparse as sp
 
 from ..errors import NonstickError
 from ..inverse.base import Inverse, IterativeInverse, Recipe
-from ..inverse.cascade import Cascade, InTurn, Within
+from ..inverse.cascade import Cascade, InTurn, Steps, Within
 from ..inverse.cholesky.factor import fronts
 from ..inverse.krylov.cg import CG
 from ..inverse.krylov.direct import Factor
@@ -19,7 +19,7 @@ from ..operators.base import Operator
 from ..operators.csr import CSROperator
 from ..problem.box import BoxProblem
 from ..problem.monitor import FAILED, Monitor, Start
-from .base import Method
+from .base import Method, attempt
 from .bodies_apart import solve_apart
 
 
@@ -111,40 +111,47 @@ class Factored:
 
 
 @dataclass(frozen=True)
-class MethodCascade(Method):
-    """Several methods, of which the next one takes over where the first is of no use.
+class MethodCascade(Steps[Method], Method):
+    """The first method that treats the problem, until it is left; then the next one.
 
     Parameters
     ----------
-    methods : tuple of Method
-        In the order of preference, each alone or as a pair `(condition, method)`: it is then for such problems.
-    when : str
-        "failed": the next one goes on from the x of a method that has failed. "refused": it solves the problems that
-        the first does not treat.
+    steps : tuple
+        Methods in the order of preference, each alone or as a pair `(when, method)`. `when` is a condition on the
+        problem, or `Within`: the next one then goes on from the x of a method that has failed. `Within` does not excuse
+        a method from a problem: one that it does not treat is refused.
 
     Examples
     --------
     >>> import nonstick
     >>> from nonstick.inverse import CG, GMRES
     >>> from nonstick.solvers import MethodCascade, PolicyIteration
-    >>> method = MethodCascade((PolicyIteration(CG()), PolicyIteration(GMRES())), when="refused")
+    >>> method = MethodCascade((PolicyIteration(CG()), PolicyIteration(GMRES())))
     >>> problem = nonstick.BoxProblem([[2.0, -1.5], [-0.5, 2.0]], [1.0, 1.0])
     >>> method.chosen(problem).inner
     GMRES(M=NoPreconditioner(), restart=50, rtol=1e-08, maxiter=10000, single=False)
     """
 
-    methods: tuple[Method | tuple[Condition, Method], ...]
-    when: Literal["failed", "refused"] = "failed"
+    steps: tuple[Method | tuple[Condition | Within, Method], ...]
 
     @property
     def plain(self) -> tuple[Method, ...]:
-        """The methods that are for every matrix."""
-        return tuple(method for method in self.methods if isinstance(method, Method))
+        """The methods that are for every matrix, up to one from which others only take over."""
+        found = []
+        for when, method in self.pairs:
+            if when is None or isinstance(when, Within):
+                found.append(method)
+            if isinstance(when, Within):
+                break
+        return tuple(found)
 
     @property
     def treats(self) -> frozenset[str]:
-        able = self.plain[:1] if self.when == "failed" else self.plain
-        return frozenset().union(*(method.treats for method in able))
+        return frozenset().union(*(method.treats for method in self.plain))
+
+    @property
+    def linear(self) -> bool:
+        return self.plain[0].linear
 
     @property
     def label(self):
@@ -158,38 +165,47 @@ class MethodCascade(Method):
         self.chosen(problem)
 
     def chosen(self, problem):
-        able, refusals = [], []
-        for entry in self.methods:
-            method = entry if isinstance(entry, Method) else entry[1]
-            if isinstance(entry, tuple) and not entry[0].holds(problem):
+        refusals = []
+        for k, (when, method) in enumerate(self.pairs):
+            if not (when is None or isinstance(when, Within) or when.holds(problem)):
                 continue
             try:
-                able.append(method.chosen(problem))
-                if self.when == "refused":
-                    break  # conditions of the others may cost time
+                able = method.chosen(problem)
             except NonstickError as error:
                 refusals.append(error)
-                if self.when == "failed" and not able:
-                    raise
-        if not able:
-            raise refusals[0]
-        return able[0] if self.when == "refused" else MethodCascade(tuple(able))
+                if isinstance(when, Within):
+                    break
+                continue
+            return self.with_steps([(when, able), *self.pairs[k + 1 :]]) if isinstance(when, Within) else able
+        raise refusals[0]
 
     def quick_solves(self, A):
         return self.plain[0].quick_solves(A)
 
     def solve(self, problem, start, monitor):
-        methods = self.plain
-        if methods[0].needs_stencil and problem.A.bodies is not None:
+        when, method = self.pairs[0]
+        if method.needs_stencil and problem.A.bodies is not None:
             solve_apart(self, problem, start, monitor)
             return
-        for method, following in zip(methods, (*methods[1:], None)):
-            method.solve(problem, start, monitor)
-            limited = monitor.stopping.maxiter is not None and not monitor.status
-            if following is None or limited or monitor.status not in FAILED:
-                return
-            monitor.hand_over(following.label, "progress was too slow")
-            start = Start(start.x)
+        before, limited = start.x.copy(), isinstance(when, Within) and when.iterations < np.inf
+        part = monitor.within(limit=int(when.iterations)) if limited else monitor
+        attempt(method, problem, start, part)
+        monitor.stop(part.status, part.message)
+        ended = not part.status and not limited and monitor.stopping.maxiter is not None  # by the user's own limit
+        if when is None or ended or part.status not in (*FAILED, *["maxiter"] * limited):
+            return
+        following = self.with_steps(self.pairs[1:]).chosen(problem)
+        monitor.hand_over(following.label, "progress was too slow")
+        if not monitor.measure(start.x) < monitor.measure(before):  # also if it is NaN
+            start.x[:] = before
+        following.solve(problem, Start(start.x), monitor)
+
+
+def in_turn(*methods: Method, limit: int | None = None) -> MethodCascade:
+    """Methods of which each takes over where the one before it fails; `limit` is that of the first one's iterations."""
+    first, *others = methods
+    limited = Within() if limit is None else Within(limit)
+    return MethodCascade(((limited, first), *((Within(), method) for method in others)))
 
 
 def accelerated(inner: Recipe) -> Recipe:

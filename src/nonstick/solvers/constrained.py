@@ -30,8 +30,8 @@ from ..problem.box import Bounds, BoxProblem
 from ..problem.constraints import LinearConstraints
 from ..problem.monitor import PATIENCE
 from ..problem.solution import Solution
+from .base import BREAKDOWNS
 from .bodies_apart import SETTINGS
-from .safeguards.refinement import BREAKDOWNS
 
 #: (problem, x0, active) -> Solution: a box solver with all its options
 BoxSolver = Callable[[BoxProblem, "np.ndarray | None", "np.ndarray | None"], Solution]

@@ -233,16 +233,14 @@ class Simulation(Shown):
         report = self.liquid.step(dt)
         self.watch(report)
         outcome = report.outcome
-        if outcome.failed:
+        if outcome.retried or not outcome.solution.converged:
             kind = "retry" if outcome.solution.converged else "unconverged"
-            self.tell(kind, f"step {self.liquid.steps}: {'; '.join(outcome.failed)}; kept {outcome.method}")
-        elif not outcome.solution.converged:  # an enclosed pocket is compressed; other methods do not help
-            self.tell("unconverged", f"step {self.liquid.steps}: {outcome.solution.message}")
+            self.tell(kind, f"step {self.liquid.steps}: {outcome.asked}: {outcome.solution.message}")
         for kind, message in report.remarks:
             self.tell(kind, message)
         thick = report.viscosity
         if thick is not None and not thick.converged:
-            self.tell("unconverged", f"step {self.liquid.steps}: viscosity, {thick.message}; kept {thick.method}")
+            self.tell("unconverged", f"step {self.liquid.steps}: viscosity, {thick.message}")
         return self._row(report, capped, time.perf_counter() - began)
 
     def _substeps(self, left: float, speed: float) -> int:

@@ -44,11 +44,9 @@ from ...operators.csr import CSROperator
 from ...operators.stencil import StencilOperator
 from ...problem.box import BoxProblem
 from ...problem.monitor import FAILED, Monitor, Start
-from ..base import Method
+from ..base import Method, attempt
 from ..lai.policy import PolicyIteration
 
-#: what arithmetic that breaks down raises: divisions by zero, singular factors, overflow
-BREAKDOWNS = (ArithmeticError, np.linalg.LinAlgError, RecursionError)
 #: makes the last corrections for methods that cannot; the diagonal does not mind rows of other scale
 LAST = PolicyIteration(CG(Jacobi()))
 #: solves for the correction of the units
@@ -74,24 +72,13 @@ SETTINGS = RefinementSettings()
 
 def refine(method: Method, problem: BoxProblem, start: Start, monitor: Monitor) -> None:
     """Let a method solve, and correct its answer until every row holds or nothing is gained."""
-    _attempt(method, problem, start, monitor)
+    attempt(method, problem, start, monitor)
     _correct_rows(method, start.x, monitor)
     alone = problem.A.symmetric and problem.A.comm.size == 1
     if alone and _correct_rows(LAST, start.x, monitor) and monitor.status == "converged":
         monitor.remark("policy iteration finished the rows that the method could not finish")
     if monitor.status in (*FAILED, "maxiter", "time") and monitor.exhausted(start.x):
         monitor.stop("converged")
-
-
-def _attempt(method: Method, problem: BoxProblem, start: Start, monitor: Monitor) -> None:
-    """A breakdown of the arithmetic ends in a status."""
-    try:
-        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # the monitor notices
-            method.solve(problem, start, monitor)
-    except BREAKDOWNS as error:
-        if hasattr(error, "of_callback"):
-            raise
-        monitor.stop("breakdown")
 
 
 def _correct_rows(method: Method, x: np.ndarray, monitor: Monitor) -> bool:
@@ -145,7 +132,7 @@ def _correct(method: Method, x: np.ndarray, monitor: Monitor) -> Monitor:
     active = None if linear else box.split(base, g, problem.A.diagonal)
     start = Start(np.zeros(problem.n), active)
     part = monitor.within(correction, monitor.stopping.rtol or 1e-6, corrected, judged=True)
-    _attempt(method, correction, start, part)
+    attempt(method, correction, start, part)
     x[:] = corrected(start.x)
     return part
 

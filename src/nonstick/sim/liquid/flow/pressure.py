@@ -18,7 +18,7 @@ from ....grid.fractions import cut_cells, wall_cells
 from ....parallel.partition import Partition
 from ....scenes.scene import Scene
 from ....scenes.schema import SolverTable
-from ....solvers.base import Method
+from ....solvers.cascade import in_turn
 from ..settings import STEP
 from ..solids.on_grid import Solids
 from .masses import Masses
@@ -36,11 +36,20 @@ class PressureResult:
     problem: PressureProblem
     solution: PressureSolution
     kkt: float
-    #: the method that solved it, and the messages of methods that failed
-    method: str
-    failed: list[str]
+    #: the scene's method
+    asked: str
     #: unknowns of all processes
     unknowns: int
+
+    @property
+    def retried(self) -> bool:
+        """True if another method took over."""
+        return "finished_by" in self.solution.notes
+
+    @property
+    def method(self) -> str:
+        """What found the solution."""
+        return str(self.solution.notes.get("finished_by", self.asked))
 
     @property
     def pressure(self) -> np.ndarray:
@@ -105,7 +114,7 @@ class PressureStage:
             True if bodies keep their motions: the solve only asks for the pressure.
         """
         problem = self.problem(phi, velocity, dt, masses, hold, divergence)
-        outcome = self._solve_on_ranks(problem) if self.solids.partition.shared else self._try_methods(problem)
+        outcome = self._solve_on_ranks(problem) if self.solids.partition.shared else self._solve(problem)
         self.pressure = outcome.pressure
         self.active = self.solids.grid.lift(problem.rows.to_grid(outcome.solution.active))
         if not keep_bodies:
@@ -140,8 +149,7 @@ class PressureStage:
         over the step."""
         fields = {"pressure": pressure, "velocity": found.velocity, "bodies": found.bodies}
         solution = extended(PressureSolution, found, **fields)
-        failed = [] if found.converged or found.status == "infeasible" else [f"{found.method}: {found.message}"]
-        outcome = PressureResult(problem, solution, found.residual, found.method, failed, found.unknowns)
+        outcome = PressureResult(problem, solution, found.residual, "stokes-auto", found.unknowns)
         self.pressure, self.active = outcome.pressure, self.solids.grid.lift(found.contact)
         self._push_bodies(outcome)
         return outcome
@@ -157,38 +165,33 @@ class PressureStage:
         shared = Shared(partition.comm, partition.boxes, partition.held, problem.problem)
         found = solve_shared(
             shared, x0=x0, active=active, rtol=solver.rtol, maxiter=solver.maxiter, criterion="papers"
-        )  # the criterion of `_try_methods`
+        )  # the criterion of `_solve`
         cells = rows.to_grid(shared.leave(found.x))
         partition.fill_cells(cells)
         x = rows.from_grid(cells)
         dual, notes = problem.problem.gradient(x), found.notes | {"kkt": found.kkt()}
         solution = problem.with_fields(replace(found, problem=problem.problem, x=x, dual=dual, notes=notes))
         unknowns = shared.problem.A.unknowns
-        done = solution.converged or solution.status == "infeasible"
-        failed = [] if done else [f"{solution.method}: {solution.message}"]
         kkt = float(solution.notes.get("corrected_kkt", solution.notes["kkt"]))
-        return PressureResult(problem, solution, kkt, solution.method, failed, unknowns)
+        return PressureResult(problem, solution, kkt, solution.method, unknowns)
 
-    def _try_methods(self, problem: PressureProblem) -> PressureResult:
-        """Solve by the scene's method, and by others if it misses its tolerance; the best result is kept."""
-        solver, methods = self.solver, self._candidates(problem)
+    def _solve(self, problem: PressureProblem) -> PressureResult:
+        """Solve by the scene's method, and by others if it misses its tolerance."""
+        solver, names = self.solver, self._names(problem)
         start: dict[str, Any] = {}
         if solver.warm_start and self.pressure.any():
             x0 = problem.unknowns_of(self.solids.grid.drop(self.pressure))
             start = {"x0": x0, "active": problem.rows.from_grid(self.active)}
-        if methods[0] == registry.name_of(solver.method) or solver.array is not None:
-            start["maxiter"] = solver.maxiter
+        own = names[0] == registry.name_of(solver.method)
+        methods = [registry.get(name) for name in names]
+        if solver.array is not None and own:
+            methods[:1] = [on_arrays(names[0], solver.array, solver.device, solver.dtype)]
+            methods[1:] = methods[1:] or [registry.get("auto")]
+        method = in_turn(*methods, limit=solver.maxiter if own or solver.array is not None else None)
         # What counts is the divergence of a cell against the largest one, which is the papers' number: liquid that
         # hardly moves need not be still to its own last digits.
-        solution, failed = problem.solve_in_turn(methods, rtol=solver.rtol, criterion="papers", **start)
-        return PressureResult(problem, solution, solution.residual, solution.method, failed, problem.rows.n)
-
-    def _candidates(self, problem: PressureProblem) -> list[str | Method]:
-        """Methods to try, in this order: their names, but for one on arrays, which has its library and device."""
-        known, solver = self._names(problem), self.solver
-        if solver.array is None or known[0] != registry.name_of(solver.method):
-            return [*known]
-        return [on_arrays(known[0], solver.array, solver.device, solver.dtype), *(known[1:] or ["auto"])]
+        solution = problem.solve(method, rtol=solver.rtol, criterion="papers", **start)
+        return PressureResult(problem, solution, solution.residual, names[0], problem.rows.n)
 
     def _names(self, problem: PressureProblem) -> list[str]:
         own = registry.name_of(self.solver.method)

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from scipy.ndimage import binary_dilation
 
+from .... import registry
 from ....discretise.fields import edge_volumes, liquid_volumes, window_of_liquid
 from ....discretise.pressure import PressureProblem
 from ....discretise.stokes import StokesProblem, StokesSolution
@@ -29,6 +30,7 @@ from ....grid.faces import FaceField, at_faces, ends, lower, upper
 from ....grid.fractions import cut_cells
 from ....grid.mac import Grid
 from ....scenes.schema import Ramp, SceneModel
+from ....solvers.cascade import in_turn
 from ..particles._particles import _normalise, _scatter_value
 from ..particles.storage import Cloud
 from ..settings import STEP
@@ -372,7 +374,9 @@ class Viscosity:
         """The Stokes problem of these fields, solved from the pressure and contact of the last step."""
         pressure, contact = given.pop("pressure"), given.pop("contact")
         start = given["velocity"], pressure
-        return StokesProblem(**given).solve_in_turn(COUPLED, rtol=self.rtol, x0=start, active=contact)[0]
+        return StokesProblem(**given).solve(
+            in_turn(*map(registry.get, COUPLED)), rtol=self.rtol, x0=start, active=contact
+        )
 
     def _released(self, pressure: np.ndarray, contact: np.ndarray) -> np.ndarray:
         """Cells in which walls exert no stress on the liquid."""
@@ -402,8 +406,8 @@ class Viscosity:
             from ....mpi.viscous import solve_viscosity
 
             return solve_viscosity(self.solids.partition.comm, self.solids.partition.face_halos, problem, rtol, start)
-        methods = dict.fromkeys((self.method, *STRONGER))
-        return problem.solve_in_turn(methods, x0=start, rtol=rtol, criterion="papers")[0]
+        methods = dict.fromkeys((registry.name_of(self.method), *STRONGER))
+        return problem.solve(in_turn(*map(registry.get, methods)), x0=start, rtol=rtol, criterion="papers")
 
     def _problem(self, walls: Walls, mu, dt: float, volumes) -> ViscosityProblem | ViscosityWithBodies:
         """The problem of the liquid, or of liquid and bodies: faces in a body move with it and exert a drag on it."""
