@@ -339,15 +339,9 @@ class Liquid:
         with self.clock("pressure"):
             second = fields.solved
             self.projection.pressure = self.pressure = first.pressure + second.pressure
-<<<<<<< HEAD
-            whole = replace(second, failed=[*first.failed, *second.failed])
-            whole.solution = replace(second.solution, pressure=self.grid.drop(self.pressure))
-            fields.outcome = whole
-=======
             notes = first.solution.notes | second.solution.notes
             solution = replace(second.solution, pressure=self.grid.drop(self.pressure), notes=notes)
             fields.outcome = replace(second, solution=solution)
->>>>>>> a06428ae (solvers: one cascade over recipes and over methods; the step of the liquid is a use of it, so that a failed method's x is kept where it is better)
 
     def _before(self, fields: StepFields) -> FaceField:
         """The velocity before forces."""
