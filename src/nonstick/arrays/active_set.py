@@ -20,6 +20,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from ..core import rounding
+from ..problem.monitor import PATIENCE
 from .library import Array, namespace, repeated
 from .problem import Fields, dot, peak
 from .settings import SETTINGS
@@ -137,9 +139,9 @@ def step(problem: Fields, M: Preconditioner, levels, s: State, tolerance: Array,
     usable = live & (curvature > 0)
     alpha = xp.where(usable, along / xp.where(usable, curvature, one), zero)
     x, r = s.x + alpha * p, s.r - alpha * problem.unknown * q
-    slack = SETTINGS.slack * tolerance * scale
+    slack = tolerance * scale  # unknowns closer to a tie keep their policy
     solved = peak(s.free * r) <= slack
-    allowed = live & ((s.changes < SETTINGS.patience) | solved)
+    allowed = live & ((s.changes < PATIENCE.changes) | solved)
     x, r = chosen(settle, lambda: _relaxed(problem, x, allowed), lambda: (x, r))
     side = _policy(problem, x, r, s.side, slack, allowed)
     x = xp.where(allowed, _placed(problem, x, side), x)  # while a set waits, its linear solution may leave the box
@@ -169,6 +171,6 @@ def predict(problem: Fields, M: Preconditioner) -> Array:
         return zero
     coarse, own = below
     s = begin(coarse, predict(coarse, own))
-    tolerance = namespace(zero).zeros_like(s.kkt) + SETTINGS.predicted_to
+    tolerance = namespace(zero).zeros_like(s.kkt) + rounding.SINGLE_SOLVE
     s = repeated(zero, SETTINGS.predicted, lambda s: step(coarse, own, own.levels(s.free), s, tolerance, True), s)
     return problem.clip(M.interpolated(s.x)) * problem.unknown

@@ -17,6 +17,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ..core import rounding
 from ..errors import NonstickError
 from ..inverse.multigrid.grid.blocks import Blocks
 from ..operators.base import Operator
@@ -26,6 +27,7 @@ from ..problem.monitor import PATIENCE, Monitor, Start
 from ..solvers.andersen import MinimumMap, NewtonResult, minimum_map_newton
 from ..solvers.base import Method
 from ..solvers.bodies_apart import solve_apart
+from ..solvers.safeguards.refinement import SETTINGS as REFINEMENT
 from .active_set import State
 from .cycles import full_cycle, projected_grids
 from .krylov import PRECONDITIONERS, SOLVERS, on_rows
@@ -163,7 +165,7 @@ class CorrectedMethod(ArrayMethod):
         x, base = start.x, np.zeros(problem.n)
         limit = monitor.limit(self.maxiter)
         guess, side = (None if start.cold else x.copy()), start.active
-        for _ in range(SETTINGS.rounds):
+        for _ in range(REFINEMENT.solves):
             if monitor.check(x):
                 return
             if monitor.iterations >= limit:
@@ -172,7 +174,7 @@ class CorrectedMethod(ArrayMethod):
             size = problem.scale * (monitor.measure(base, -r) if base.any() else 1.0)  # what is to be corrected
             lower, upper = (enter((v - base) * (unit / size)) for v in (problem.box.lower, problem.box.upper))
             fields = Fields(A, enter(r / size), lower, upper, unknown, one)
-            least = SETTINGS.least_double if self.dtype == "float64" else SETTINGS.least_single
+            least = rounding.TOTAL if self.dtype == "float64" else rounding.SINGLE_SOLVE
             goal = max(0.5 * monitor.tolerance * problem.scale / size, least)
             first = None if guess is None else enter((guess - base) * (unit / size))
             side = None if side is None else enter(side)

@@ -28,6 +28,7 @@ from functools import partial
 from math import inf, prod
 from typing import Any, Protocol
 
+from ..core import rounding
 from .library import Array, multiply_add, namespace, repeated
 from .problem import Fields, peak, scale_of
 from .settings import SETTINGS
@@ -97,7 +98,7 @@ def _rounded_up(n: int, depth: int) -> int:
 def coarser(layout: Layout) -> Layout | None:
     """The grid of blocks; None if this one is the coarsest."""
     shape = layout.shape
-    if max(shape) <= SETTINGS.smallest or any(n % 2 and n > 1 for n in shape):
+    if max(shape) <= 2 or any(n % 2 and n > 1 for n in shape):
         return None
     return Layout(tuple(max(n // 2, 1) for n in shape))
 
@@ -195,7 +196,7 @@ def coarse_operator(A: Stencil, inner: Stencil, free: Array, carried: Array) -> 
     xp, layout, below = namespace(free), A.layout, blocks(A.layout)
     zero, sums = xp.zeros_like(free), inner.sums()
     excess = (A.diagonal - sums) * free
-    excess = xp.where(excess > SETTINGS.rounding * A.diagonal, excess, zero)
+    excess = xp.where(excess > rounding.SINGLE * A.diagonal, excess, zero)
     # A cell without a say hands its surface on to its neighbours, as if it were eliminated.
     diagonal = xp.where(A.diagonal > 0, A.diagonal, xp.ones_like(free))
     excess = excess + carried * inner.neighbours((free - carried) * excess / diagonal)

@@ -23,6 +23,12 @@ PIVOT = 1e-10
 VANISHED = 1e-9
 #: eigenvalues and entries of two vectors that agree to half of all digits are equal
 HALF = 1e-8
+#: a sum in single precision, or the share of a cell or a face, relative to a whole one: less is none
+SINGLE = 1e-6
+#: the part of what it began with that a solve in single precision leaves
+SINGLE_SOLVE = 1e-4
+#: no residual is asked for that is smaller than this, relative to the right-hand side: squares of it would vanish
+LEAST_KKT = 1e-18
 #: a row whose own diagonal outweighs its couplings by this is held by it: they change half the digits of single
 #: precision
 HELD = 1e3

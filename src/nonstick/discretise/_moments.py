@@ -19,12 +19,13 @@ sums of the same octants, so cells, faces and edges have the same total volume o
 
 import numpy as np
 
+from ..core import rounding
 from ..grid.box import IndexBox
 from ..grid.faces import FaceField
 from ..kernels import merged, parallel, prange, serial
 
 #: a smaller fraction is a rounding error (a surface through grid points), not liquid
-TRACE = 1e-10
+TRACE = rounding.PIVOT
 
 
 @serial

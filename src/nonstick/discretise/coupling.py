@@ -34,6 +34,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from ..core import rounding
 from ..errors import NonstickError
 from ..grid.box import IndexBox
 from ..grid.fractions import cover
@@ -42,9 +43,6 @@ from ..operators.masked import LowRank
 from ..operators.rows import Rows
 from ..parallel.partition import Partition
 from .fields import Faces
-
-#: open shares below this count as closed, so that rounding makes no gap between two solids
-SLIVER = 1e-6
 
 
 @dataclass(frozen=True)
@@ -283,7 +281,7 @@ class Coupling:
                 total[c.window(axis)] += c.shares[axis]
             left = w - total
             # bodies that overlap share the remaining part; a gap of rounding size is closed and given to them too
-            tight = (total > 0.0) & (left < SLIVER)
+            tight = (total > 0.0) & (left < rounding.SINGLE)  # rounding makes no gap between two solids
             part = np.divide(w, total, out=np.ones_like(w), where=tight)
             for c, beta in zip(self.covered, betas):
                 beta.append(c.shares[axis] * part[c.window(axis)])

@@ -31,7 +31,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import scipy.sparse as sp
 
-from ..core import validate
+from ..core import rounding, validate
 from ..core.options import suggesting
 from ..errors import NonstickError
 from ..grid.box import IndexBox
@@ -63,17 +63,6 @@ from .fields import (
 from .stokes_bodies import BodiesInLiquid, ViscousBlock
 from .viscosity import ViscosityProblem
 from .viscosity_bodies import ViscosityWithBodies
-
-
-@dataclass(frozen=True)
-class StokesSettings:
-    """What counts as liquid. Smaller numbers change neither the solution nor the iterations."""
-
-    #: least hat mass of an unknown face
-    mass: float = 1e-6
-
-
-SETTINGS = StokesSettings()
 
 
 class StokesBox(BoxProblem):
@@ -312,7 +301,7 @@ class StokesProblem(Discretised):
         whole = [w * m for w, m in zip(self.weights, hats)] if mass is None else face_arrays("mass", mass, shape)
         parts = zip(self.unknown, self.weights, whole)
         #: w m of the unknown faces, zero elsewhere
-        self.mass = tuple(f * np.maximum(m, w * SETTINGS.mass) for f, w, m in parts)
+        self.mass = tuple(f * np.maximum(m, w * rounding.SINGLE) for f, w, m in parts)
         return whole
 
     def _sheared(self, edges: Sequence[np.ndarray], loose: Faces, slip: bool, apart: np.ndarray) -> Faces:

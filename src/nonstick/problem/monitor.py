@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..core import rounding
 from ..core.options import ROW_FACTOR, Stopping
 from .box import BoxProblem
 from .rows import RowError, exhausted, row_error
@@ -102,8 +103,8 @@ class Patience:
     checks: int = 40
     #: inner iterations and search steps of minimum-map Newton in all; sound problems take hundreds
     work: int = 20_000
-    #: no method can aim at less in the max norm
-    least_kkt: float = 1e-18
+    #: changes of the set after which it is held until its linear problem is solved
+    changes: int = 40
 
 
 PATIENCE = Patience()
@@ -294,7 +295,7 @@ class Monitor:
         if self.kkt <= self.tolerance:  # the method has reached what it aimed at
             # All rows are expected to fall alike, but one that depends on others has to wait for them.
             self.tolerance = self.kkt * min(max(0.05 * allowed / error.value, 0.03), 0.3)
-            if self.tolerance < PATIENCE.least_kkt:
+            if self.tolerance < rounding.LEAST_KKT:
                 self.stop("stagnated")
         return False
 

@@ -24,6 +24,8 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import lu_factor, lu_solve
 
+from ..core import rounding
+from ..problem.monitor import PATIENCE
 from .base import INSIDE
 
 
@@ -31,10 +33,7 @@ from .base import INSIDE
 class QuadraticSettings:
     """Numbers of the method; results do not depend on them within the tolerance."""
 
-    #: δ, in units of a diagonal that is scaled to one
-    shift: float = 1e-9
     refinements: int = 4
-    maxiter: int = 100
     #: rows and columns are scaled to equal size this often (Ruiz 2001)
     scalings: int = 8
     #: up to so many rows, equations are factored as a dense matrix
@@ -104,7 +103,7 @@ def interior_point(given: Quadratic, rtol: float, maxiter: int | None = None) ->
     """Solve a quadratic program; the status is "converged", "infeasible", "unbounded", "maxiter" or "stagnated"."""
     problem, D, E, F, cost = _scaled(given)
     state = _Iterate(problem)
-    limit = SETTINGS.maxiter if maxiter is None else maxiter
+    limit = PATIENCE.steps if maxiter is None else maxiter
     best: tuple[float, QuadraticResult] | None = None
     since, count = 0, 0
     for count in range(limit + 1):
@@ -236,7 +235,7 @@ class _Iterate:
         K = base.copy()
         d = d + np.concatenate([diagonal, np.zeros(m), -W])
         signs = np.concatenate([np.ones(n), -np.ones(m + k)])
-        shifted = d + signs * SETTINGS.shift * np.maximum(1.0, np.abs(d) * 1e-4)
+        shifted = d + signs * rounding.VANISHED * np.maximum(1.0, np.abs(d) * 1e-4)
         if isinstance(K, np.ndarray):
             np.fill_diagonal(K, shifted)
             inverse = partial(lu_solve, lu_factor(K, check_finite=False), check_finite=False)

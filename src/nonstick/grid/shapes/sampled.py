@@ -33,9 +33,8 @@ class SamplingSettings:
     finer: int = 2
     #: cells of samples along the side of a brick
     side: int = 4
-    #: points nearer to the surface than this are interpolated between dense samples
-    near: float = 1.75
-    #: nodes up to here decide where a wall cuts the grid; cells of samples up to here are tested
+    #: nodes up to here decide where a wall cuts the grid; cells of samples up to here are tested, and points up to a
+    #: sample beyond are interpolated between dense samples
     tested: float = 1.25
     #: largest error at the centre of a tested cell
     tolerance: float = 0.03
@@ -43,9 +42,6 @@ class SamplingSettings:
     margin: float = 4.0
     #: largest number of samples of a mesh, 4 bytes each; a mesh that needs more is sampled more coarsely
     most: int = 2**24
-    #: a mesh whose box has more bricks than this is far larger than the domain, which sees few of its points: not
-    #: sampled
-    bricks: int = 2**21
 
 
 SETTINGS = SamplingSettings()
@@ -72,8 +68,9 @@ def sample_meshes(shape: Shape, width: float) -> Shape:
     """
     if isinstance(shape, Mesh):
         low, high = shape.bounds(3)
-        bricks = np.prod((high - low + 2 * SETTINGS.margin * width) / (SETTINGS.side * width / SETTINGS.finer))
-        return SampledMesh(shape, width) if bricks <= SETTINGS.bricks else shape
+        cells = np.prod((high - low) / width + 2 * SETTINGS.margin)
+        # more cells than samples: it is far larger than the domain, which sees few of its points
+        return SampledMesh(shape, width) if cells <= SETTINGS.most else shape
     if not is_dataclass(shape):
         return shape
     new = {}
@@ -148,7 +145,9 @@ class Samples:
             counts = tuple(int(n) for n in np.ceil(extent / (SETTINGS.side * h)))
             if np.prod(np.array(counts) + 1.0) <= SETTINGS.most:
                 coarse = mesh.sample(_lattice(origin, SETTINGS.side * h, counts), np.float32)
-                number = _near(coarse, SETTINGS.near * width + 0.5 * np.sqrt(3.0) * SETTINGS.side * h)
+                number = _near(
+                    coarse, (SETTINGS.tested + 1 / SETTINGS.finer) * width + 0.5 * np.sqrt(3.0) * SETTINGS.side * h
+                )
                 if coarse.size + number.sum() * (SETTINGS.side + 1) ** 3 <= SETTINGS.most:
                     break
             h *= 2

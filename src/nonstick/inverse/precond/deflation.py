@@ -34,12 +34,8 @@ class DeflationSettings:
     #: layers of cells around a body in which Y is not zero: as a part of its size, and the least number
     wider: float = 0.15
     layers: int = 3
-    #: sweeps that compute Y, per cell of a body's diameter, at least two a layer; one adapts Y to another free set
-    sweeps: float = 0.4
-    #: their relaxation factor
+    #: relaxation factor of the sweeps that compute Y
     omega: float = 1.6
-    #: bodies whose largest eigenvalue is below 1 + light are not deflated
-    light: float = 1.0
 
 
 SETTINGS = DeflationSettings()
@@ -199,7 +195,8 @@ class DeflatedCells:
         self._touched = place[low.touched], owner[low.touched]
         #: rows that `before` changes
         self.changed = np.concatenate([rows, low.touched[owner[low.touched] < 0]])
-        self._sweeps = max(2 * SETTINGS.layers, int(np.ceil(SETTINGS.sweeps * size)))
+        #: to and fro through the layers; one sweep adapts Y to another free set
+        self._sweeps = 2 * layers
         self._YAY = np.empty((len(groups), k, k))
         self._c = np.empty((len(groups), k))
         self._all = np.ones(rows.size, np.int8)
@@ -262,7 +259,7 @@ class DeflatedCells:
 
 
 def light_bodies(low: LowRank) -> list[np.ndarray]:
-    """The columns of U of each body that is light enough to be deflated."""
+    """The columns of U of each body that is lighter than the liquid in its place: its eigenvalue is above 2."""
     if not low.touched.size or not low.rank:
         return []
     from scipy.sparse.csgraph import connected_components  # slow to load, rarely needed
@@ -270,7 +267,7 @@ def light_bodies(low: LowRank) -> list[np.ndarray]:
     count, label = connected_components(sp.csr_array(low.S != 0), directed=False)
     used = np.diff(sp.csc_array(low.U).indptr) > 0
     groups = [np.flatnonzero((label == g) & used) for g in range(count)]
-    return [g for g in groups if g.size and (low.light is None or low.light[g].max() > SETTINGS.light)]
+    return [g for g in groups if g.size and (low.light is None or low.light[g].max() > 1.0)]
 
 
 def _pseudo_inverse(E: np.ndarray) -> np.ndarray:

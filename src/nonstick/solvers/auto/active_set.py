@@ -24,7 +24,7 @@ import numpy as np
 from ...inverse.base import Inverse, Recipe
 from ...kernels import threads_for
 from ...problem.box import BoxProblem
-from ...problem.monitor import Monitor, Start
+from ...problem.monitor import PATIENCE, Monitor, Start
 from ..base import Method
 from ..safeguards.refinement import rescaled, solve_substitute
 from .loop import ActiveSetCG
@@ -85,7 +85,7 @@ class ActiveSet(Method):
     coarse_part: float = 0.03
     trust: int = 2
     renewal: int = 15
-    patience: int = 40
+    patience: int = PATIENCE.changes
 
     @property
     def linear(self) -> bool:

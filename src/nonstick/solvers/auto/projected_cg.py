@@ -46,11 +46,8 @@ class ProjectedCGSettings:
     any: float = 2e6
     hierarchy: float = 800.0
     factor: float = 4000.0
-    #: operations of a factorisation in the time of a product with one entry, and factorisations of a solve
-    speed: float = 10.0
-    factors: float = 6.0
-    #: entries whose products take as long as the vectors of a step do for one unknown
-    vectors: float = 10.0
+    #: factorisations of a solve, an operation of which takes a tenth of the time of a product with one entry
+    factors: float = 0.6
 
 
 SETTINGS = ProjectedCGSettings()
@@ -188,8 +185,8 @@ class _Cheaper:
     def __init__(self, problem: BoxProblem):
         A = self._A = problem.A
         self._problem = problem
-        #: entries multiplied in a step
-        self._work = A.matrix().nnz + SETTINGS.vectors * A.n
+        #: entries multiplied in a step, and ten vectors that it reads
+        self._work = A.matrix().nnz + 10 * A.n
 
     def __call__(self, made: int, left: float) -> bool:
         """They may cost as much as the set-up; the more steps were made, the less, because predictions may be wrong."""
@@ -209,4 +206,4 @@ class _Cheaper:
             operations = fronts(A).operations
         else:
             return SETTINGS.hierarchy * A.matrix().nnz
-        return SETTINGS.factor * A.n + SETTINGS.factors * operations / SETTINGS.speed
+        return SETTINGS.factor * A.n + SETTINGS.factors * operations

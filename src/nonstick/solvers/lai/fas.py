@@ -22,6 +22,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from ...core import rounding
 from ...inverse.multigrid.grid.geometric import Geometric
 from ...inverse.multigrid.smoothers import checkerboard
 from ...kernels._csr import _csr_relax
@@ -38,9 +39,8 @@ from ._fas import _clip_residual, _coarse_equation, _csr_solve, _hold, _spread_b
 class FASSettings:
     """Projected Gauss–Seidel on the coarsest level."""
 
-    #: the limit on visited entries, and the relative change at which it stops
+    #: the limit on visited entries
     work: int = 1_000_000
-    rtol: float = 1e-6
 
 
 SETTINGS = FASSettings()
@@ -228,7 +228,7 @@ class FASLevel:
         """The coarsest level: sweep until x changes little; a limit keeps the time negligible."""
         sweeps = max(20, SETTINGS.work // max(self._csr[0].size, 1))
         _csr_solve(
-            self.x, self.rhs, self.low, self.high, self.A.diagonal, *self._csr, self._orders[0], sweeps, SETTINGS.rtol
+            self.x, self.rhs, self.low, self.high, self.A.diagonal, *self._csr, self._orders[0], sweeps, rounding.SINGLE
         )
 
     def _sweep_band(self, box, band, backwards):

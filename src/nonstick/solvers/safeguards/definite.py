@@ -18,6 +18,7 @@ from ...core import rounding
 from ...inverse.cholesky.factor import CholeskyFactor
 from ...operators.base import Operator, once_for_an_operator, row_sums
 from ...operators.csr import CSROperator
+from ...problem.monitor import PATIENCE
 from ..auto._projected_cg import _steps
 
 
@@ -26,13 +27,11 @@ class DefiniteSettings:
     """How much work a look at the curvature may be; `docs/explanation/settings.md` says what each is worth."""
 
     #: products with A after a solve that succeeded: at most this part of its iterations, or about a millisecond (this
-    #: many unknowns in all), and never more than `looks`
+    #: many unknowns in all)
     part: float = 0.05
     free: int = 300_000
-    looks: int = 60
-    #: so many unknowns are factorised after a solve that failed; Lanczos steps for larger matrices
+    #: so many unknowns are factorised after a solve that failed; there are Lanczos steps for larger matrices
     dense: int = 1500
-    steps: int = 100
     #: so many get a linear program that looks for a direction along which the objective falls for ever
     program: int = 800
 
@@ -65,7 +64,7 @@ def indefinite(A: Operator, iterations: int) -> bool:
         return False
     # of a product, in rows of a five-point stencil
     work = A.n if A.stencil is not None else max(A.n, A.matrix().nnz // 5)
-    looks = int(min(SETTINGS.looks, max(SETTINGS.part * iterations, SETTINGS.free / work)))
+    looks = int(max(SETTINGS.part * iterations, SETTINGS.free / work))
     return looks > 0 and not _dominant(A) and _seen_from_smooth(A, looks)
 
 
@@ -136,7 +135,7 @@ def _lanczos(A: Operator, root: np.ndarray) -> float:
     alpha: list[float] = []
     beta: list[float] = []
     w = np.empty(A.n)
-    for _ in range(SETTINGS.steps):
+    for _ in range(PATIENCE.steps):
         A.apply(root * basis[-1], w)
         w *= root
         alpha.append(float(w @ basis[-1]))
