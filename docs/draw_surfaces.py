@@ -4,7 +4,7 @@
     cd examples/shot && python character.py && nonstick run shot.toml --frames 14 --out run && cd ../..
     python docs/draw_surfaces.py sphere 45 examples/shot/run 14
 
-It needs `pip install 'nonstick[surface,pictures]'`, and ParaView (`pvpython`, and `xvfb-run` without a screen).
+It needs the extras `surface` and `pictures`, and ParaView (`pvpython`, and `xvfb-run` without a screen).
 """
 
 from __future__ import annotations

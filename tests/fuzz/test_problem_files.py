@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import scipy.io
 import scipy.sparse as sp
+from bounds import in_time
 from hypothesis import given
 from hypothesis import strategies as st
 from problems import fuzz, grid_cells, laplacian
@@ -86,7 +87,12 @@ def solve(name: str, content: bytes, folder) -> None:
     file = folder / name
     file.write_bytes(content)
     out, err = io.StringIO(), io.StringIO()
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err), pytest.raises(SystemExit) as leave:
+    with (
+        in_time(),
+        contextlib.redirect_stdout(out),
+        contextlib.redirect_stderr(err),
+        pytest.raises(SystemExit) as leave,
+    ):
         main(["solve", str(file), "--maxiter", "200"])
     said = "".join(line for line in err.getvalue().splitlines(True) if not line.startswith("compil"))
     assert leave.value.code in (0, None, 2), said

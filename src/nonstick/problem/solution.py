@@ -258,7 +258,7 @@ class Solution(Shown):
         Returns
         -------
         matplotlib.figure.Figure
-            The figure, to change or to show. matplotlib comes with `pip install 'nonstick[pictures]'`.
+            The figure, to change or to show. matplotlib comes with the extra `pictures`.
 
         Examples
         --------
