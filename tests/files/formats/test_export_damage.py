@@ -1,6 +1,7 @@
 """What an export reads from a run that was damaged or tampered with, and where it writes."""
 
 import json
+import shutil
 
 import numpy as np
 import pytest
@@ -85,3 +86,20 @@ def test_the_surface_of_a_body_comes_from_its_shape_and_not_from_a_file(made, su
     table = made / "bodies.json"
     table.write_text(json.dumps([json.loads(table.read_text())[0] | {"surface": surface}]))
     assert len(Shot(made).bodies[0].mesh.faces) and export(made, ["usd", "vtk", "ply"])
+
+
+@pytest.mark.parametrize("place", [-1e9, -0.01, 1.0, 1.02, 1e30])
+def test_particles_outside_the_domain_are_at_its_rim(splash, tmp_path, place):
+    """A loop that counts them in one cell and lists them in another would write beside its list."""
+    written = []
+    for at in (place, np.clip(place, 0.0, 1.0)):
+        path = tmp_path / str(len(written))
+        shutil.copytree(splash, path)
+        file = path / "frames" / "000001.npz"
+        with np.load(file) as data:
+            arrays = dict(data)
+        side = Scene.load("sphere").model.domain.size[0]
+        arrays["position"][::3] = np.float32(at * side)
+        np.savez(file, **arrays)
+        written += [one.read_bytes() for one in export(path, "obj", frames=[1])]
+    assert written[0] == written[1]

@@ -38,20 +38,20 @@ def test_the_box_around_a_mask():
 
 def test_particles_are_counted_and_those_at_walls_and_sides_are_listed():
     rng = np.random.default_rng(0)
-    x, reach = rng.uniform(-0.05, 1.0, (300, 3)).astype(np.float32), 1.25
-    scale, shape = np.float32(8.0), (8, 7, 6)
+    x, reach = rng.uniform(-0.4, 8.0, (300, 3)).astype(np.float32), 1.25
+    shape = (8, 7, 6)
     nodes = rng.uniform(0.0, 6.0, (9, 8, 7)).astype(np.float32)
     count = np.zeros(shape, np.int32)
     wall, side = np.empty(300, np.int32), np.empty(300, np.int32)
-    n, m = _surface._survey(count, wall, side, x, scale, nodes, np.float32(3.0), reach)
-    cells = np.clip(np.floor(x * scale).astype(int), 0, np.array(shape) - 1)
+    n, m = _surface._survey(count, wall, side, x, nodes, np.float32(3.0), reach)
+    cells = np.clip(np.floor(x).astype(int), 0, np.array(shape) - 1)
     twin = np.zeros(shape, int)
     np.add.at(twin, tuple(cells.T), 1)
     np.testing.assert_array_equal(count, twin)
     np.testing.assert_array_equal(wall[:n], np.flatnonzero(nodes[tuple(cells.T)] < 3.0))
-    beside = ((x * scale < reach) | (x * scale > np.array(shape) - reach)).any(axis=1)
+    beside = ((x < reach) | (x > np.array(shape) - reach)).any(axis=1)
     np.testing.assert_array_equal(side[:m], np.flatnonzero(beside))
-    _surface._count(count, x * scale, np.zeros(3, np.int64))
+    _surface._count(count, x, np.zeros(3, np.int64))
     np.testing.assert_array_equal(count, 2 * twin)
 
 
@@ -63,9 +63,8 @@ def sorted_particles(x, n, margin, per_cell, needed=None):
     needed = np.ones(count.shape, np.uint8) if needed is None else needed
     end = np.empty(count.shape, np.int32)
     columns = np.empty((4, _surface._begin(end, count, needed)), np.float32)
-    half = np.float32(0.5)  # places are given in halves of a cell
-    points = ((x + corner) / half).astype(np.float32)
-    _surface._sort(columns, end, points, half, corner, margin, count, needed, per_cell)
+    points = (x + corner).astype(np.float32)
+    _surface._sort(columns, end, points, corner, margin, count, needed, per_cell)
     return columns, end, count
 
 

@@ -25,8 +25,8 @@ FEW, SOME, CORE = 0.12, 0.3, 0.58
 
 
 @serial
-def _survey(count, wall, side, x, scale, nodes, near, reach):
-    """Particles (n, 3) in metres: how many are in each cell, zero on entry, and lists of those at walls and sides.
+def _survey(count, wall, side, x, nodes, near, reach):
+    """Particles (n, 3) in cells: how many are in each cell, zero on entry, and lists of those at walls and sides.
 
     `nodes` is the distance to walls in cells. Particles in cells with a node nearer than `near` are listed in `wall`,
     those nearer than the reach to a side of the domain in `side`; returns the lengths of both lists.
@@ -36,7 +36,7 @@ def _survey(count, wall, side, x, scale, nodes, near, reach):
     low, walls, sides = np.float32(reach), 0, 0
     high0, high1, high2 = np.float32(nx - reach), np.float32(ny - reach), np.float32(nz - reach)
     for p in range(len(x)):
-        a, b, c = x[p, 0] * scale, x[p, 1] * scale, x[p, 2] * scale
+        a, b, c = x[p, 0], x[p, 1], x[p, 2]
         i = np.uintp(min(max(int(a), 0), nx - 1))
         j = np.uintp(min(max(int(b), 0), ny - 1))
         k = np.uintp(min(max(int(c), 0), nz - 1))
@@ -77,8 +77,8 @@ def _begin(end, count, needed):
 
 
 @serial
-def _sort(out, end, x, scale, corner, margin, count, needed, per_cell):
-    """Particles (n, 3), `scale` times which is in cells, as columns (4, n) in the order of the needed cells.
+def _sort(out, end, x, corner, margin, count, needed, per_cell):
+    """Particles (n, 3) in cells as columns (4, n) in the order of the needed cells.
 
     Places are relative to the cell `corner`, and cells begin `margin` before it. The last row is their weight: the
     particles of a crowded cell weigh together as much as those of a full one. `end` of a cell is where its next
@@ -89,7 +89,7 @@ def _sort(out, end, x, scale, corner, margin, count, needed, per_cell):
     a, b, c = np.float32(corner[0]), np.float32(corner[1]), np.float32(corner[2])
     most = np.float32(per_cell)
     for p in range(len(x)):
-        x0, x1, x2 = x[p, 0] * scale, x[p, 1] * scale, x[p, 2] * scale
+        x0, x1, x2 = x[p, 0], x[p, 1], x[p, 2]
         i, j, k = _cell(x0, first0, nx), _cell(x1, first1, ny), _cell(x2, first2, nz)
         if needed[i, j, k]:
             q = end[i, j, k]

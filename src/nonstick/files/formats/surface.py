@@ -218,7 +218,8 @@ def _from_particles(shot: Shot, frame: Frame, refine: int) -> tuple[np.ndarray, 
     # and the step to cells that are not looked at, to the surface, which would tremble.
     limit = _span(refine)
     margin = int(np.ceil(reach))
-    own, images = _with_images(shot, frame, reach)
+    x = _in_cells(frame)
+    own, images = _with_images(shot, frame, x, reach)
     # particles can matter in three more cells on every side
     box = (IndexBox.around(own) or IndexBox.whole(own.shape)).grown(3, own.shape)
     solid = _solid(shot, frame, refine, box)
@@ -228,8 +229,7 @@ def _from_particles(shot: Shot, frame: Frame, refine: int) -> tuple[np.ndarray, 
     first = np.array(box.low, np.int64) - margin
     _surface._count(count, images, first)
     kind = _kinds(count, per_cell)
-    points = (frame.arrays["position"], 1.0 / dx), (images, 1.0)
-    sorted_, end = _by_cell(points, count, kind, margin, reach - 0.5 / refine, box, per_cell)
+    sorted_, end = _by_cell((x, images), count, kind, margin, reach - 0.5 / refine, box, per_cell)
     # cells outside the box of particles have none near
     phi = np.full(solid.shape, limit, np.float32)
     core, band = np.zeros_like(kind), np.zeros_like(kind)
@@ -253,13 +253,13 @@ def _from_particles(shot: Shot, frame: Frame, refine: int) -> tuple[np.ndarray, 
 def _by_cell(points, count, kind, margin, far, box, per_cell) -> tuple[np.ndarray, np.ndarray]:
     """Particles and their images as columns, in the order of cells, where a sample looks; the ends of the cells.
 
-    `points` are pairs of positions and their factor to cells; `far` is how far a sample looks beyond its cell.
+    `far` is how far a sample looks beyond its cell.
     """
     needed, end = widen(kind == 1, int(np.ceil(far))), np.empty(count.shape, np.int32)
     out = np.empty((4, _surface._begin(end, count, needed)), np.float32)
     corner = np.array(box.low, np.int64)
-    for x, scale in points:
-        _surface._sort(out, end, x, np.float32(scale), corner, margin, count, needed, per_cell)
+    for x in points:
+        _surface._sort(out, end, x, corner, margin, count, needed, per_cell)
     return out, end
 
 
@@ -268,24 +268,34 @@ def _kinds(count: np.ndarray, per_cell: int) -> np.ndarray:
     return widen(count > 0, 1) + (1 - widen(count < 0.5 * per_cell, 1, outside=True))
 
 
-def _with_images(shot: Shot, frame: Frame, reach: float) -> tuple[np.ndarray, np.ndarray]:
-    """How many particles are in each cell; the mirror images, in cells, of those nearer to a wall than the reach."""
-    x, scale = frame.arrays["position"], np.float32(1.0 / frame.dx)
+def _in_cells(frame: Frame) -> np.ndarray:
+    """Positions of the particles in cells, inside the domain also where a damaged file has them elsewhere.
+
+    So all loops find a particle in the cell in which it was counted, and none is written beside its list.
+    """
+    most = np.nextafter(np.array(frame.grid.shape, np.float32), np.float32(0.0))
+    with np.errstate(over="ignore"):
+        x = np.clip(frame.arrays["position"] * np.float32(1.0 / frame.dx), np.float32(0.0), most)
+    return np.ascontiguousarray(x, np.float32)
+
+
+def _with_images(shot: Shot, frame: Frame, x: np.ndarray, reach: float) -> tuple[np.ndarray, np.ndarray]:
+    """How many particles x are in each cell; the mirror images of those nearer to a wall than the reach; in cells."""
     count = np.zeros(frame.grid.shape, np.int32)
     walls = bool(shot.solids)
     nodes = shot.inner_walls(frame) if walls else np.full((1, 1, 1), FAR, np.float32)
     wall, side = np.empty(len(x), np.int32), np.empty(len(x), np.int32)
     # a distance changes by at most √3 over a cell
-    n, m = _surface._survey(count, wall, side, x, scale, nodes, np.float32(reach + 1.8), reach)
+    n, m = _surface._survey(count, wall, side, x, nodes, np.float32(reach + 1.8), reach)
     deep = count.reshape(-1)
     deep[frame.deep] = np.maximum(deep[frame.deep], shot.scene.model.particles.per_axis**3)
     parts = []
-    near = x[side[:m]] * scale
+    near = x[side[:m]]
     size = np.array(frame.grid.shape, np.float32)
     if walls:
         gravity = np.array(shot.scene.gravity, float)
         up = -gravity / max(float(np.linalg.norm(gravity)), 1e-300)
-        beside = x[wall[:n]] * scale
+        beside = x[wall[:n]]
         image, good = np.empty_like(beside), np.empty(n, bool)
         _walls._mirror(image, good, beside, nodes, reach, up)
         parts.append(image[good])
@@ -328,7 +338,7 @@ def _splashsurf(shot: Shot, frame: Frame, refine: int) -> TriangleMesh:
     import pysplashsurf
 
     spacing = frame.dx / shot.scene.model.particles.per_axis
-    position = np.ascontiguousarray(frame.arrays["position"], np.float64)
+    position = frame.dx * _in_cells(frame).astype(np.float64)
     if frame.deep.size:  # as if its particles lay on a lattice
         per_axis = shot.scene.model.particles.per_axis
         parts = (np.indices((per_axis,) * 3).reshape(3, -1).T + 0.5) / per_axis
