@@ -323,8 +323,21 @@ def _press(moved, centre, pressure, least, i, j, k):
     return max(lowest / least - 1.0, 0.0) if least > 0.0 else 0.0
 
 
+@merged
+def _air_around(moved, centre, up, i, j, k):
+    """True if one of the cells around is in air: outside solids, or in a solid above, where the surface goes on."""
+    nx, ny, nz = moved.shape
+    for a in range(max(i - 1, 0), min(i + 2, nx)):
+        for b in range(max(j - 1, 0), min(j + 2, ny)):
+            for c in range(max(k - 1, 0), min(k + 2, nz)):
+                rise = (a - i) * up[0] + (b - j) * up[1] + (c - k) * up[2]
+                if moved[a, b, c] >= 0.0 and (centre[a, b, c] >= 0.0 or rise > 0.0):
+                    return True
+    return False
+
+
 @parallel
-def _correct(phi, moved, centre, sticky, pressure, least, unsure):
+def _correct(phi, moved, centre, sticky, pressure, least, up, unsure):
     """φ of particles becomes that of the surface that has moved with the liquid, where the two agree.
 
     The distance to a surface of particles is off by up to `unsure`, by chance of where they lie, and at a wall by three
@@ -333,7 +346,9 @@ def _correct(phi, moved, centre, sticky, pressure, least, unsure):
     tell how liquid leaves a wall: at walls that are not `sticky` the surface that has moved does not count where the
     `pressure` of the last step was not above `least`, and counts in full from twice that (there is none before the
     first). In the liquid at a wall particles do not tell how deep: where both say liquid, the surface that has moved
-    counts. Cells with their centres in walls stay: see `_continue_at_walls`.
+    counts, unless it is the nearer one and no cell around is in air. Then a front has rolled over the wall: liquid that
+    stands still there would keep a film of air below it. Cells with their centres in walls stay: see
+    `_continue_at_walls`.
     """
     nx, ny, nz = phi.shape
     step = _stride(nx)
@@ -354,7 +369,8 @@ def _correct(phi, moved, centre, sticky, pressure, least, unsure):
                         press = _press(moved, centre, pressure, least, i, j, k)
                     most, deep = press * 3.0 * unsure, press == 1.0 and own < 0.0 and moved[i, j, k] < 0.0
                 if deep:
-                    phi[i, j, k] = own + more
+                    if more < 0.0 or _air_around(moved, centre, up, i, j, k):
+                        phi[i, j, k] = moved[i, j, k]
                 elif INSIDE <= own < OUTSIDE and abs(more) < 2.0 * most:
                     phi[i, j, k] = own + np.sign(more) * min(abs(more), 2.0 * most - abs(more))
 

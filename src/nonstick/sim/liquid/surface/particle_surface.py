@@ -88,7 +88,7 @@ class ParticleSurface:
             solids.partition.fill_cells(phi)
         if moved is not None:
             walls = solids.centre, *(pressing or NOT_KNOWN)
-            _correct(phi, moved, *walls, UNSURE)
+            _correct(phi, moved, *walls, self.up, UNSURE)
             solids.partition.fill_cells(phi)
             inside = solids.centre < 0.0
             if inside.any():
