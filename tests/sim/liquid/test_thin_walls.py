@@ -329,3 +329,25 @@ def test_every_room_of_many_has_a_colour_of_its_own():
     assert not near.any()
     np.testing.assert_array_equal(layers.of_points(2.0 * room + 0.6, np.zeros(216, np.int16)), colour)
     np.testing.assert_array_equal(layers.of_points(2.0 * room + 1.1, colour), colour)
+
+
+@pytest.mark.parametrize("cells", [24, 32])
+def test_no_place_gets_a_colour_that_sees_it_in_a_wall(cells):
+    """Where bands of walls meet round an end a side has no colour; particles there were taken to the other side."""
+    solids = Simulation(Scene.load("maze", {"domain.resolution": cells})).liquid.tracker.solids
+    layers = solids.layers
+    x = np.random.default_rng(0).random((2, 20_000)) * cells
+    x = x[:, layers._distance(x) > 0.02]
+    x = np.concatenate([np.full((1, x.shape[1]), 0.5), x])
+    for last in (-1, 0):
+        side = layers.of_points(x, np.full(x.shape[1], last, np.int16))
+        assert (side >= 0).all() and (side > 0).any()
+        for c in range(1, len(layers.list)):
+            assert seen_by(layers.list[c], x[1:, side == c]).min() > -0.1  # φ is rounded off in corners
+
+
+def seen_by(layer, x):
+    """The distance of a layer at points in cells."""
+    from scipy.ndimage import map_coordinates
+
+    return map_coordinates(layer.nodes[0], x, order=1)

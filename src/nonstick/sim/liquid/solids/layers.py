@@ -241,6 +241,10 @@ class Layers:
             s = _sampled(self.list[c].nodes, x[:, mine]) + 1e-9 * (own[mine] == c)
             better = s > best[near]
             out[mine[better]], best[near[better]] = c, s[better]
+        # outside solids, but in one for every colour around: this side has no colour
+        hidden = np.flatnonzero(best < 0.0)
+        outside = self._distance(x[3 - self.colours.lattice.ndim :, open_[hidden]]) > TOUCH
+        out[open_[hidden[outside]]] = 0
         return out
 
     def move_out(self, x: np.ndarray, side: np.ndarray, margin: float) -> None:
