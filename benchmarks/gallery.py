@@ -358,6 +358,26 @@ PEERS = {
 }
 
 
+#: PETSc's gradient projection with incomplete Cholesky and with BoomerAMG; it runs in a Python of its own
+TAO = {"TAO": "tao-gpcg@1", "TAO, hypre": "tao-gpcg-hypre@1"}
+
+
+def _measure_tao(name, problem, limit, rtol):
+    """As `measure`: the processor time of PETSc, and of making its matrix from the arrays of ours."""
+    from nonstick import BoxProblem
+    from nonstick.bench.peers import run_petsc
+
+    A, b, lower, upper, _ = problem
+    box = BoxProblem(A, b, *(np.broadcast_to(v, b.shape).astype(float) for v in (lower, upper)))
+    for tight in (rtol, 1e-2 * rtol, 1e-4 * rtol):
+        found = run_petsc(TAO[name], box, tight, limit - 50.0)
+        if isinstance(found, str) or found["cpu_seconds"] > limit:
+            return None
+        if (residual := _kkt(*problem[:4], found["x"])) <= 10 * rtol:
+            return float(found["cpu_seconds"] + found["making_seconds"]), residual, float(found["peak_bytes"]) / 2**20
+    return None
+
+
 #: processor seconds that are measured at least, by solves one after the other: some clocks count in steps of 4 ms
 LEAST = 0.05
 
@@ -391,6 +411,8 @@ def measure(solve, problem, limit, rtol=1e-6):
     """
     from multiprocessing import get_context
 
+    if solve in TAO:
+        return _measure_tao(solve, problem, limit, rtol)
     fork = get_context("fork")
     for tight in (rtol, 1e-2 * rtol, 1e-4 * rtol, 1e-6 * rtol):
         best = None
@@ -416,20 +438,32 @@ def measure(solve, problem, limit, rtol=1e-6):
     return None
 
 
+def _cell(found, first):
+    """Processor seconds, bold if they are the least, and MB above the problem."""
+    if found is None:
+        return "–"
+    seconds = f"**{found[0]:.3f}**" if found[0] == first else f"{found[0]:.3f}"
+    return f"{seconds} · {found[2]:.0f}"
+
+
 def main():
     import argparse
     import json
     from importlib.util import find_spec
 
+    from nonstick.bench.peers import petsc_version
+
     parser = argparse.ArgumentParser(description="Solve families of problems by nonstick and by installed peers.")
     parser.add_argument("--sizes", type=int, nargs="+", default=[1, 2, 3])
     parser.add_argument("--limit", type=float, default=10.0, help="processor seconds an attempt")
-    parser.add_argument("--peers", nargs="+", default=list(PEERS), help="which of them")
+    parser.add_argument("--peers", nargs="+", default=[*PEERS, *TAO], help="which of them")
     parser.add_argument("--only", default="", help="families whose name has this in it")
     parser.add_argument("--json", default="", help="a file for the figures, with residuals and memory")
     options = parser.parse_args()
 
     peers = {name: solve for name, (module, solve) in PEERS.items() if name in options.peers and find_spec(module)}
+    if petsc_version():
+        peers |= {name: name for name in TAO if name in options.peers}
     for make in WARM_UP:
         problem = make()
         _load(*problem[:4])
@@ -452,7 +486,7 @@ def main():
                 if found[peer] is None:
                     late.add((name, peer))
             first = min((f[0] for f in found.values() if f), default=np.inf)
-            text = ["–" if f is None else f"**{f[0]:.3f}**" if f[0] == first else f"{f[0]:.3f}" for f in found.values()]
+            text = [_cell(f, first) for f in found.values()]
             print(f"| {name} | {problem[1].size} |", " | ".join(text), "|", flush=True)
             rows.append({"problem": name, "n": problem[1].size, "found": found})
             if options.json:

@@ -26,7 +26,8 @@ from .inverse.krylov.minres import MINRES
 from .inverse.krylov.richardson import Richardson
 from .inverse.multigrid.aggregation.coarsening import GIA, Aggregation, TopologyAware
 from .inverse.multigrid.aggregation.levels import Packed
-from .inverse.multigrid.aggregation.smoothed import NearNull, Smoothed
+from .inverse.multigrid.aggregation.near_null import NearNull
+from .inverse.multigrid.aggregation.smoothed import Smoothed
 from .inverse.multigrid.algebraic.coarsening import Algebraic
 from .inverse.multigrid.bottom import Sweeps
 from .inverse.multigrid.cycles import Resmoothed, V, W

@@ -6,6 +6,7 @@ import scipy.sparse as sp
 from gallery import elasticity, grid, plate, random_couplings
 
 from nonstick.inverse.cholesky import factor as cholesky
+from nonstick.inverse.cholesky._symbolic import _largest_stack
 from nonstick.inverse.cholesky.factor import CholeskyFactor, Fronts, fronts
 from nonstick.inverse.krylov.direct import Direct, Factor
 from nonstick.operators.csr import CSROperator
@@ -163,3 +164,29 @@ def test_the_factor_does_not_depend_on_the_threads_of_blas(blas):
         blas[1](threads)
         found.append(CholeskyFactor(A, 0.0).apply(r, np.empty(300)))
     np.testing.assert_array_equal(*found)
+
+
+def stack_by_sets(tall, parent, last):
+    """What waits, as a list: a child is taken out with its parent, but the memory below another is free after that."""
+    waiting, most = [], 0
+    for s, rows in enumerate(tall):
+        most = max(most, sum(size for _, size in waiting) + rows**2)
+        for entry in reversed(list(waiting)):
+            if entry[0] is not None and parent[entry[0]] == s:
+                waiting[waiting.index(entry)] = (None, entry[1])
+            elif s < last:
+                break
+        while waiting and waiting[-1][0] is None:
+            waiting.pop()
+        if rows:
+            waiting.append((s, rows**2))
+    return most
+
+
+@pytest.mark.parametrize("last", [0, 6])
+def test_the_stack_holds_every_update_that_waits(last):
+    rng = np.random.default_rng(last)
+    for _ in range(50):
+        parent = np.array([rng.integers(s + 1, 12) if s < 11 else -1 for s in range(12)])
+        tall = np.where(parent < 0, 0, rng.integers(0, 9, 12))
+        assert _largest_stack(tall, parent, last) == stack_by_sets(tall.tolist(), parent, last)

@@ -5,9 +5,12 @@ from itertools import product
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from gallery import grid
 
 import nonstick
+from nonstick.operators import Products
 from nonstick.solvers import Faces
+from nonstick.solvers.safeguards import definite
 
 
 def best_of_all_faces(A, b, lower, upper):
@@ -115,3 +118,12 @@ def test_larger_and_other_matrices_go_their_own_way():
     assert "faces" in nonstick.solve(spectrum(np.random.default_rng(0), 30, 10.0), np.ones(30)).path
     indefinite = np.eye(30) - 1.3 * np.full((30, 30), 1 / 30)
     assert "faces" not in nonstick.solve(indefinite, np.ones(30), -1.0, 1.0).path
+
+
+@pytest.mark.parametrize("shift, negative", [(0.0, False), (0.02, True)])
+def test_lanczos_finds_negative_curvature_in_a_bounded_number_of_products(shift, negative):
+    A, count = grid(50) - shift * sp.eye_array(2500), []
+    operator = Products(lambda x: count.append(1) or A @ x, A.diagonal())
+    found = definite._lanczos(operator, 1.0 / np.sqrt(A.diagonal()))
+    assert (found < definite.ZERO) == negative and len(count) <= definite.PATIENCE.steps
+    assert found >= -1.01 * shift / A.diagonal().min()  # no value outside the spectrum

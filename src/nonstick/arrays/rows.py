@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import scipy.sparse as sp
 
-from ..inverse.multigrid.aggregation.smoothed import spectral_radius
+from ..inverse.multigrid.aggregation.near_null import spectral_radius
 from ..inverse.multigrid.algebraic.coarsening import Algebraic, AlgebraicHierarchy
 from ..inverse.multigrid.algebraic.level import AlgebraicLevel
 from ..inverse.multigrid.hierarchy import Multigrid

@@ -214,12 +214,27 @@ def petsc_version() -> str | None:
 
 def measure_petsc(case: str, n: int, name: str, problem: BoxProblem, rtol: float, time_limit: float) -> Row:
     """Solve by `name` (as from `petsc_names`) and judge x by the problem."""
-    peer, _, ranks = name.partition("@")
     row = Row(case, n, problem.n, name)
+    found = run_petsc(name, problem, rtol, time_limit)
+    if isinstance(found, str):
+        return replace(row, reason=found)
+    x = found["x"]
+    residual = problem.linear_residual(x) if petsc_driver.PEERS[name.partition("@")[0]][0] == "ksp" else problem.kkt(x)
+    converged = bool(residual <= rtol)
+    keys = ("seconds", "iterations", "outer_iterations", "cpu_seconds")
+    figures = {key: found[key].item() for key in keys} | {"peak_bytes": found["peak_bytes"].item() or None}
+    figures |= {"kkt": problem.kkt(x), "threads": found["ranks"]}
+    reason = None if converged else f"residual {residual:.1e} at the end"
+    return replace(row, **figures, converged=converged, reason=reason)
+
+
+def run_petsc(name: str, problem: BoxProblem, rtol: float, time_limit: float) -> dict[str, Any] | str:
+    """x and the figures of `petsc_driver`, and the number of ranks; or why there are none."""
+    peer, _, ranks = name.partition("@")
     if petsc_version() is None:
-        return replace(row, reason=ADVICE)
+        return ADVICE
     if int(ranks) > 1 and shutil.which("mpiexec") is None:
-        return replace(row, reason="mpiexec is not installed")
+        return "mpiexec is not installed"
     launch = ["mpiexec", "--oversubscribe", "-n", ranks] if int(ranks) > 1 else []
     with tempfile.TemporaryDirectory() as folder:
         source, target = Path(folder, "problem.npz"), Path(folder, "result.npz")
@@ -227,18 +242,11 @@ def measure_petsc(case: str, n: int, name: str, problem: BoxProblem, rtol: float
         command = [*launch, _PYTHON, str(_DRIVER), str(source), str(target), peer, repr(rtol)]
         code, errors = _run(command, time_limit + 60.0)
         if code is None:
-            return replace(row, reason=f"stopped after {time_limit:g} s")
+            return f"stopped after {time_limit:g} s"
         if code or not target.exists():
-            return replace(row, reason=f"PETSc failed: {(errors.strip().splitlines() or ['no message'])[-1]}")
+            return f"PETSc failed: {(errors.strip().splitlines() or ['no message'])[-1]}"
         with np.load(target) as result:
-            x = np.ascontiguousarray(result["x"])
-            keys = ("seconds", "iterations", "outer_iterations", "peak_bytes", "cpu_seconds")
-            found = {key: result[key].item() for key in keys}
-    residual = problem.linear_residual(x) if petsc_driver.PEERS[peer][0] == "ksp" else problem.kkt(x)
-    converged = bool(residual <= rtol)
-    found |= {"peak_bytes": found["peak_bytes"] or None, "kkt": problem.kkt(x), "threads": int(ranks)}
-    reason = None if converged else f"residual {residual:.1e} at the end"
-    return replace(row, **found, converged=converged, reason=reason)
+            return {**result, "x": np.ascontiguousarray(result["x"]), "ranks": int(ranks)}
 
 
 def _run(command: list[str], seconds: float) -> tuple[int | None, str]:

@@ -9,7 +9,8 @@ from .krylov.gmres import GMRES
 from .krylov.minres import CR, MINRES
 from .krylov.richardson import Richardson
 from .multigrid.aggregation.coarsening import GIA, Pairwise, TopologyAware
-from .multigrid.aggregation.smoothed import NearNull, Smoothed
+from .multigrid.aggregation.near_null import NearNull
+from .multigrid.aggregation.smoothed import Smoothed
 from .multigrid.algebraic.coarsening import Algebraic
 from .multigrid.bottom import Sweeps
 from .multigrid.cycles import F, Full, K, Resmoothed, V, W

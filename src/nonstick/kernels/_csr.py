@@ -72,10 +72,7 @@ def _csr_relax(x, b, lower, upper, d, data, indices, indptr, order, omega, proje
     for q in range(order.size):
         i = order[q]
         if d[i] > 0.0:
-            r = b[i]
-            for e in range(indptr[i], indptr[i + 1]):
-                r -= data[e] * x[indices[e]]
-            new = x[i] + omega * r / d[i]
+            new = x[i] + omega * (b[i] - _row(x, data, indices, indptr[i], indptr[i + 1])) / d[i]
             if projected:
                 new = min(max(new, lower[i]), upper[i])
             x[i] = new

@@ -188,3 +188,28 @@ def _list_rows(rows, start, owner, parent_front, first, fronts, indices, indptr,
         if k != start[s + 1]:
             return False
     return True
+
+
+@serial
+def _largest_stack(tall, parent, last):
+    """What waits on the stack at most, while children lie below the update of their parent.
+
+    The numbers that `tall` rows of each front leave wait in order; `last` is the first front whose early children stay.
+    """
+    waiting, begins = np.empty(tall.size, np.int64), np.zeros(tall.size + 1, np.int64)
+    count = most = 0
+    for s in range(tall.size):
+        size = tall[s] * tall[s]
+        most = max(most, begins[count] + size)
+        for k in range(count - 1, -1, -1):
+            if waiting[k] >= 0 and parent[waiting[k]] == s:
+                waiting[k] = -1
+            elif s < last:
+                break
+        while count > 0 and waiting[count - 1] < 0:
+            count -= 1
+        if size > 0:
+            waiting[count] = s
+            begins[count + 1] = begins[count] + size
+            count += 1
+    return most

@@ -24,7 +24,15 @@ from ...core.validate import FEW_ZEROS
 from ...operators.base import Operator, once_for_a_pattern
 from ..base import Inverse
 from ._fronts import Blas, _factor, _substitute
-from ._symbolic import _count_rows, _elimination_tree, _gather_alike, _gather_columns, _list_rows, _postorder
+from ._symbolic import (
+    _count_rows,
+    _elimination_tree,
+    _gather_alike,
+    _gather_columns,
+    _largest_stack,
+    _list_rows,
+    _postorder,
+)
 
 
 class CholeskyFactor(Inverse):
@@ -274,28 +282,6 @@ def _of_unknowns(group, weight, order, first, start, rows, up, last) -> Fronts:
     wide, tall = np.diff(first), np.diff(start)
     panel = np.concatenate([[0], np.cumsum(wide * (wide + tall))])
     return Fronts(members, _inverse(members), first, start, each, up, panel, _largest_stack(tall, up, last), last)
-
-
-def _largest_stack(tall: np.ndarray, up: np.ndarray, last: int) -> int:
-    """What waits on the stack at most, while children lie below the update of their parent."""
-    waiting: list[int] = []
-    begins = [0]
-    most = 0
-    sizes, parents = (tall.astype(np.int64) ** 2).tolist(), up.tolist()
-    for s, size in enumerate(sizes):
-        most = max(most, begins[-1] + size)
-        for k in range(len(waiting) - 1, -1, -1):
-            if waiting[k] >= 0 and parents[waiting[k]] == s:
-                waiting[k] = -1
-            elif s < last:
-                break
-        while waiting and waiting[-1] < 0:
-            waiting.pop()
-            begins.pop()
-        if size:
-            waiting.append(s)
-            begins.append(begins[-1] + size)
-    return most
 
 
 def minimum_degree(Q: sp.csr_array) -> np.ndarray:

@@ -142,7 +142,7 @@ class _Ordered(Smoother):
     def __init__(self, A: Operator, order: np.ndarray, omega: float, symmetric: bool):
         if A.native is A and A.zeros().size != A.n:
             raise NonstickError("row by row relaxation needs compact vectors; for face velocities take BoxSweep()")
-        M = A.matrix()
+        M = A.core.matrix() if A.shift is None else A.matrix()  # x = 0 outside the free set
         none = np.empty(0)
         self._tables = none, none, relaxed_diagonal(A), M.data, M.indices, M.indptr
         back = order[::-1].copy()

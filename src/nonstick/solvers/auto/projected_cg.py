@@ -41,10 +41,11 @@ class ProjectedCGSettings:
 
     #: steps between two looks at how many there will be
     every: int = 20
-    #: what it costs to set anything up, in entries multiplied, a hierarchy beside it, in products with A, and a factor
-    #: beside its operations, for an unknown
+    #: what it costs to set anything up, in entries multiplied, a hierarchy beside it, in products with A, one that
+    #: knows near-null vectors, and a factor beside its operations, for an unknown
     any: float = 2e6
     hierarchy: float = 800.0
+    modes: float = 300.0
     factor: float = 4000.0
     #: factorisations of a solve, an operation of which takes a tenth of the time of a product with one entry
     factors: float = 0.6
@@ -200,10 +201,11 @@ class _Cheaper:
     def _set_up(self) -> float:
         """What the next method sets up, in entries multiplied."""
         A = self._A
+        known = np.inf if getattr(A, "near_null", None) is None else SETTINGS.modes * A.matrix().nnz
         if DenseRows().holds(self._problem):
             operations = A.n**3 / 3.0
         elif unlike_m_matrix(A):
             operations = fronts(A).operations
         else:
-            return SETTINGS.hierarchy * A.matrix().nnz
-        return SETTINGS.factor * A.n + SETTINGS.factors * operations
+            return min(SETTINGS.hierarchy * A.matrix().nnz, known)
+        return min(SETTINGS.factor * A.n + SETTINGS.factors * operations, known)

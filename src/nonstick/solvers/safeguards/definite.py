@@ -126,21 +126,25 @@ def smallest_curvature(A: Operator) -> float:
 
 
 def _lanczos(A: Operator, root: np.ndarray) -> float:
-    """The smallest Ritz value after some steps; vectors are kept orthogonal, so that rounding makes no false ones."""
+    """The smallest Ritz value after some steps of the three-term recurrence, in as many products and four vectors.
+
+    Rounding makes copies of Ritz values, but none outside the spectrum (Paige 1980), so no vector is kept for
+    orthogonality.
+    """
     from scipy.linalg import eigh_tridiagonal  # slow to load, rarely needed
 
     v = np.random.default_rng(0).standard_normal(A.n)
     v /= np.linalg.norm(v)
-    basis: list[np.ndarray] = [v]
+    before, w = np.zeros(A.n), np.empty(A.n)
     alpha: list[float] = []
     beta: list[float] = []
-    w = np.empty(A.n)
     for _ in range(PATIENCE.steps):
-        A.apply(root * basis[-1], w)
+        A.apply(root * v, w)
         w *= root
-        alpha.append(float(w @ basis[-1]))
-        for u in basis:
-            w -= (w @ u) * u
+        if beta:
+            w -= beta[-1] * before
+        alpha.append(float(w @ v))
+        w -= alpha[-1] * v
         length = float(np.linalg.norm(w))
         if not rounding.PIVOT < length < np.inf:
             break
@@ -148,5 +152,6 @@ def _lanczos(A: Operator, root: np.ndarray) -> float:
         if smallest < 1e3 * ZERO:
             return smallest
         beta.append(length)
-        basis.append(w / length)
+        np.divide(w, length, out=before)
+        before, v = v, before
     return 0.0
