@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from numba import set_num_threads
+from numba import config, set_num_threads
 
 import nonstick
 from nonstick.discretise import StokesProblem
@@ -426,6 +426,7 @@ def test_other_methods_refuse_a_stokes_step_and_stokes_methods_refuse_others():
         nonstick.solve([[2.0, -1.0], [-1.0, 2.0]], [1.0, 1.0], method="stokes-auto")
 
 
+@pytest.mark.skipif(config.NUMBA_NUM_THREADS < 2, reason="needs two threads")
 def test_the_result_does_not_depend_on_threads():
     shape = (40, 40)
     problem = StokesProblem(phi_liquid=tank(shape), velocity=noise(shape), viscosity=10.0, walls="cut", **UNITS)

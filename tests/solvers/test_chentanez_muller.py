@@ -87,7 +87,7 @@ def test_transfer_is_trilinear_and_adjoint(name, n, scale):
     assert down @ rough == pytest.approx(scale * (fine @ up))
     d = problem.A.cells.shape[1]
     full = np.diff(P.indptr) == 2**d
-    weights = np.sort(P[np.flatnonzero(full)[0]].data)
+    weights = np.sort(P[np.flatnonzero(full)[:1]].data)
     expected = sorted(0.75 ** (d - k) * 0.25**k for k in (bin(m).count("1") for m in range(2**d)))
     np.testing.assert_allclose(weights, expected)
     centre = (coarse.A.cells + 0.5) * 2 - 0.5  # a linear function is reproduced where all neighbours exist

@@ -24,8 +24,10 @@ from contextlib import ExitStack, contextmanager
 from functools import wraps
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
+from zipfile import ZipFile
 
 import numpy as np
+from numpy.lib.format import write_array
 
 from ..core import guarded
 from ..core.columns import FIELDS, PARTICLES
@@ -432,9 +434,12 @@ def _stillborn(path: Path) -> bool:
 
 
 def save(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
-    # np.savez stamps every member with the same date, so equal arrays give equal bytes.
-    with replacing(path, durable=True) as partial:
-        np.savez(partial, **arrays)  # type: ignore[arg-type]
+    # As np.savez writes, which old versions of NumPy leave open where the disk is full. All members have the same date,
+    # so equal arrays give equal bytes.
+    with replacing(path, durable=True) as partial, ZipFile(partial, "w") as archive:
+        for name, array in arrays.items():
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+                write_array(member, np.asanyarray(array), allow_pickle=False)
 
 
 def _crop(arrays: dict[str, np.ndarray], box: IndexBox) -> None:

@@ -200,7 +200,8 @@ def sockets_of(page):
 def test_no_option_serves_the_page_to_others(splash, capsys):
     with pytest.raises(SystemExit) as leave:
         main(["view", str(splash), "--host", "0.0.0.0"])
-    assert leave.value.code == 2 and "No such option: --host" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert leave.value.code == 2 and "No such option" in said and "--host" in said
 
 
 def test_the_page_reads_nothing_but_the_run_and_itself_and_writes_nothing(page, splash):

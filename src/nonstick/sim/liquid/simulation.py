@@ -323,8 +323,8 @@ class Simulation(Shown):
         >>> from nonstick import Scene, Simulation
         >>> simulation = Simulation(Scene.load("still", {"domain.resolution": 16}))
         >>> simulation.set_particles(velocity=0.1 * simulation.particles.position)
-        >>> simulation.particles.velocity.max().round(3)
-        np.float64(0.098)
+        >>> float(simulation.particles.velocity.max().round(3))
+        0.098
         """
         write_particles(self.liquid, position, velocity, gradient)
 
