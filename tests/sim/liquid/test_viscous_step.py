@@ -47,6 +47,18 @@ def test_no_slip_walls_hold_thick_liquid_by_pressure_and_thin_liquid_not_at_all(
     assert (top < 0.93) == falls
 
 
+def test_how_fast_a_blob_sags_does_not_depend_on_the_step():
+    """The solve that finds out what liquid at rest lies on knows that no-slip walls hold thick liquid."""
+    fallen = []
+    for fps in (60, 240):
+        simulation = Simulation(blob("no-slip", 2e3))
+        before = mean_height(simulation)
+        for _ in range(fps // 12):
+            simulation.step(1 / fps)
+        fallen.append(before - mean_height(simulation))
+    assert fallen[0] == pytest.approx(fallen[1], rel=0.05)
+
+
 def test_what_comes_out_of_a_wall_leaves_it():
     """A source at the ceiling pours thick liquid at its own speed: the wall must not suck it back."""
     scene = Scene(

@@ -60,8 +60,15 @@ class AsMatrix(Recipe):
     recipe: Recipe
     wraps: ClassVar[bool] = True
 
+    def fits(self, operator):
+        return self.recipe.fits(self._assembled(operator))
+
     def setup(self, operator, reuse=None):
-        return _AsMatrix(operator, self.recipe.setup(CSROperator(operator.matrix(), operator.cells)))
+        return _AsMatrix(operator, self.recipe.setup(self._assembled(operator)))
+
+    @staticmethod
+    def _assembled(operator: Operator) -> CSROperator:
+        return CSROperator(operator.matrix(), operator.cells)
 
 
 class _AsMatrix(IterativeInverse):
@@ -151,6 +158,9 @@ class WithBorder(Recipe):
 
     M: Recipe = field(default_factory=NoPreconditioner)
     wraps: ClassVar[bool] = True
+
+    def fits(self, operator):
+        return self.M.fits(operator.A if isinstance(operator, Bordered) else operator)
 
     def setup(self, operator, reuse=None):
         if not isinstance(operator, Bordered):

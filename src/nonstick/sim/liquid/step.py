@@ -235,17 +235,19 @@ class Liquid:
             for axis, u in first.each():
                 u += fields.kick * gravity[axis]
             by_shape = fields.masses.of_shape(self.solids)
-            self.projection.solve(self.tracker.phi, first, fields.kick, by_shape, keep_bodies=True)
+            self.projection.solve(self.tracker.phi, first, fields.kick, by_shape, fields.hold, keep_bodies=True)
         add_gravity(fields.velocity, fields.kick, gravity, self.projection.pressure, rho, fields.masses, self.solids)
         for force in self.forces:
             force.push(fields.velocity.user, self.grid, self.time, self.tracker.lag, fields.dt)
 
     def _find_skin(self, fields: StepFields) -> None:
-        """Find the viscosity, and the skin of thick liquid, which the liquid takes along."""
+        """Find the viscosity, the walls that hold thick liquid, and its skin, which it takes along."""
         if not self.viscosity.acts:
             return
         masses, solids = fields.masses, self.solids
         fields.mu = self.tracker.viscosity()
+        fields.hold = self.viscosity.held_walls(fields.mu, self.tracker.gravity, self._flowing())
+        fields.sticky = self.solids.held(fields.hold)
         wet = masses.filled(solids) if masses.held is None else masses.held
         fields.skin = self.viscosity.skin(masses, fields.mu, self.tracker.gravity, wet)
         if self.viscosity.coupled:  # apart, viscosity acts on the mass of the shape, which ends at the solved faces
@@ -256,11 +258,7 @@ class Liquid:
         """Let pressure and viscosity act on the velocity."""
         if not self.viscosity.acts:
             self._project(fields)
-            return
-        with self.clock("viscosity"):
-            fields.hold = self.viscosity.held_walls(fields.mu, self.tracker.gravity, self._flowing())
-            fields.sticky = self.solids.held(fields.hold)
-        if self.viscosity.coupled:
+        elif self.viscosity.coupled:
             self._solve_together(fields)
         else:
             self._solve_apart(fields)
