@@ -23,7 +23,6 @@ from ....kernels._interpolate import (
     _between_faces,
     _count,
     _lower_centre,
-    _mix,
     _mix_slope,
     _sample,
     _splat,
@@ -31,6 +30,7 @@ from ....kernels._interpolate import (
     _velocity,
     prefetch,
 )
+from ....kernels._lanes import LANES, choose, load, spread, store
 from ..settings import LOOPS
 
 BLOCK, BATCH, AHEAD = LOOPS.block, LOOPS.batch, LOOPS.ahead
@@ -210,8 +210,134 @@ class ParticleWalls(NamedTuple):
     margin: float
 
 
+@merged
+def _line(f, q, below, above, h):
+    """Value and slope at h from the middle of three entries of a flat array, one for each lane."""
+    low, middle, high = f[np.uintp(q + below)], f[np.uintp(q)], f[np.uintp(q + above)]
+    slope = choose(h, spread(middle - low), spread(high - middle))
+    return spread(middle) + h * slope, slope
+
+
+@merged
+def _plane(f, q, below, above, under, over, g, h):
+    """Value at (g, h) from the middle of three times three entries, and the slopes along both axes."""
+    low, slope_low = _line(f, q + below, under, over, h)
+    middle, slope = _line(f, q, under, over, h)
+    high, slope_high = _line(f, q + above, under, over, h)
+    rise = choose(g, middle - low, high - middle)
+    return middle + g * rise, rise, slope + g * choose(g, slope - slope_low, slope_high - slope)
+
+
+@merged
+def _mix_lanes(work, rows, f, q, ahead, one, other, place, g, h):
+    """The value of a face component at places in one cell, and its slopes, into rows of `work`.
+
+    `place` lies between the faces of the component, whose entries are q and q + ahead; g and h are the distances from
+    the middle of the cell along the other axes, `one` and `other` the strides to the cells beside it. `rows` are those
+    of the value and of the slopes along the three axes; of the value alone if they are one.
+    """
+    near, near_one, near_other = _plane(f, q, *one, *other, g, h)
+    far, far_one, far_other = _plane(f, q + ahead, *one, *other, g, h)
+    store(work, np.uintp(rows[0] * LANES), near + place * (far - near))
+    if len(rows) > 1:
+        store(work, np.uintp(rows[1] * LANES), far - near)
+        store(work, np.uintp(rows[2] * LANES), near_one + place * (far_one - near_one))
+        store(work, np.uintp(rows[3] * LANES), near_other + place * (far_other - near_other))
+
+
+@merged
+def _places_in_cell(work, x, p, end, i, j, k):
+    """The places of the particles p, p + 1, … that lie in the same cell (i, j, k), at most LANES; returns their number.
+
+    That of the first one is limited to the cell: it may lie beyond a side of the grid.
+    """
+    count = 0
+    while count < min(LANES, end - p):
+        a, b, c = x[0, np.uintp(p + count)] - i, x[1, np.uintp(p + count)] - j, x[2, np.uintp(p + count)] - k
+        if count == 0:
+            a, b, c = min(max(a, 0.0), 1.0), min(max(b, 0.0), 1.0), min(max(c, 0.0), 1.0)
+        elif not (min(a, b, c) >= 0.0 and max(a, b, c) < 1.0):
+            break
+        lane = np.uintp(count)
+        work[lane], work[lane + np.uintp(LANES)], work[lane + np.uintp(2 * LANES)] = a, b, c
+        count += 1
+    return count
+
+
+@merged
+def _move_beside_walls(x, vel, p, d0, d1, d2, far, solid, flat, su, sv, sw, margin, corner, first):
+    """Move a particle along (d0, d1, d2), at most `far` along an axis, and out of solids; the rest is as in `_move`.
+
+    Only end points are tested: with steps longer than a wall is thick (CFL above the thickness in cells) a particle
+    could jump through it, so long steps are split into pieces of at most half a cell.
+    """
+    nx, ny, nz = solid.shape
+    cx, cy, cz = nx - 1, ny - 1, nz - 1
+    e0, e1, e2 = corner[0], corner[1], corner[2]
+    a, b, c = x[0, p], x[1, p], x[2, p]
+    pieces = 1
+    tests = 0  # far from every wall there is nothing to test
+    if far * 1.8 > _sample(solid, a, b, c) - margin:
+        pieces = max(1, int(np.ceil(2.0 * far)))
+        d0, d1, d2 = d0 / pieces, d1 / pieces, d2 / pieces
+        tests = 3
+    a, b, c = a + e0, b + e1, c + e2  # in the domain from here on
+    for _ in range(pieces):
+        if first == 0:
+            a += d0
+        b += d1
+        c += d2
+        for _again in range(tests):
+            s = _sample(solid, a - e0, b - e1, c - e2)
+            if s >= margin:
+                break
+            fx, fy, fz = a - e0, b - e1, c - e2
+            i = min(max(int(np.floor(fx)), 0), nx - 2)
+            j = min(max(int(np.floor(fy)), 0), ny - 2)
+            k = min(max(int(np.floor(fz)), 0), nz - 2)
+            fx = min(max(fx - i, 0.0), 1.0)
+            fy = min(max(fy - j, 0.0), 1.0)
+            fz = min(max(fz - k, 0.0), 1.0)
+            _, n0, n1, n2 = _mix_slope(flat, (i * ny + j) * nz + k, ny * nz, nz, 1, fx, fy, fz)
+            size = np.sqrt(n0 * n0 + n1 * n1 + n2 * n2)
+            if size < 1e-6:
+                break
+            n0, n1, n2 = n0 / size, n1 / size, n2 / size
+            # the distance may be steeper or flatter than 1 in the corners: divide by the slope
+            step = (margin - s) / max(size, 0.3)
+            a += step * n0
+            b += step * n1
+            c += step * n2
+            w0, w1, w2 = _velocity(su, sv, sw, cx, cy, cz, a - e0, b - e1, c - e2)
+            into = (vel[0, p] - w0) * n0 + (vel[1, p] - w1) * n1 + (vel[2, p] - w2) * n2
+            if into < 0.0:
+                vel[0, p] -= into * n0
+                vel[1, p] -= into * n1
+                vel[2, p] -= into * n2
+        low, high = e0 + margin, e0 + cx - margin
+        if first == 0 and (a < low or a > high):
+            a = min(max(a, low), high)
+            vel[0, p] = max(vel[0, p], 0.0) if a <= low else min(vel[0, p], 0.0)
+        low, high = e1 + margin, e1 + cy - margin
+        if b < low or b > high:
+            b = min(max(b, low), high)
+            vel[1, p] = max(vel[1, p], 0.0) if b <= low else min(vel[1, p], 0.0)
+        low, high = e2 + margin, e2 + cz - margin
+        if c < low or c > high:
+            c = min(max(c, low), high)
+            vel[2, p] = max(vel[2, p], 0.0) if c <= low else min(vel[2, p], 0.0)
+    x[0, p] = a - e0
+    x[1, p] = b - e1
+    x[2, p] = c - e2
+
+
+#: rows of numbers that `_move` needs for the particles of a cell: places, velocities with slopes, shifts, the velocity
+#: before
+ROWS = 21
+
+
 @parallel
-def _move(particles, phi, velocity, before, shift, walls, corner, first, flip, affine, rate, shifted):
+def _move(particles, work, phi, velocity, before, shift, walls, corner, first, flip, affine, rate, shifted):
     """Give particles the grid velocity, move them along straight lines, then out of solids.
 
     `particles` are positions, velocities and gradients. `before` is the grid velocity before forces, read if flip > 0:
@@ -219,6 +345,10 @@ def _move(particles, phi, velocity, before, shift, walls, corner, first, flip, a
     the grid velocity all the same. `affine` keeps the gradient (APIC). flip > 0 and affine exclude each other. `rate`
     is dt/dx. `shift`, read if `shifted`, is displacements in cells that even out the particle density: they change
     positions and not velocities.
+
+    Particles that follow each other in the same cell read the grid together, one in each lane of a vector; what they
+    read is rounded to single precision, like the velocities that they keep. `work` has ROWS rows of LANES numbers for
+    each batch of particles.
 
     For a particle outside the liquid (φ >= 0 in its cell), compression is removed from the gradient, because nothing
     resists compression there. Example: a particle on the surface, where the liquid holds the face below it and the face
@@ -234,113 +364,93 @@ def _move(particles, phi, velocity, before, shift, walls, corner, first, flip, a
     x, vel, aff = particles
     solid, clear, moving, margin = walls
     nx, ny, nz = solid.shape
-    e0, e1, e2 = corner[0], corner[1], corner[2]
     cx, cy, cz = nx - 1, ny - 1, nz - 1
     fu, fv, fw = velocity[0].reshape(-1), velocity[1].reshape(-1), velocity[2].reshape(-1)
     fu0, fv0, fw0 = before[0].reshape(-1), before[1].reshape(-1), before[2].reshape(-1)
     fpu, fpv, fpw = shift[0].reshape(-1), shift[1].reshape(-1), shift[2].reshape(-1)
     fsu, fsv, fsw = moving[0].reshape(-1), moving[1].reshape(-1), moving[2].reshape(-1)
     fs = solid.reshape(-1)
-    n = x.shape[1]
-    # One loop that does everything for a particle: its place on the grid is found once, and split into loops that
-    # vectorise it would take twice the time, because vectors of addresses are slow.
+    n, still = x.shape[1], np.float32(0.0)
     for block in prange((n + BATCH - 1) // BATCH):
-        begin = np.uintp(block) * np.uintp(BATCH)
-        for p in range(begin, min(np.uintp(n), begin + np.uintp(BATCH))):
-            a, b, c = x[0, p], x[1, p], x[2, p]
-            i, fx = _between_faces(a, cx)
-            j, fy = _between_faces(b, cy)
-            k, fz = _between_faces(c, cz)
-            i0, i1, gx = _between_centres(a, cx)
-            j0, j1, gy = _between_centres(b, cy)
-            k0, k1, gz = _between_centres(c, cz)
-            di, dj, dk = i1 - i0, j1 - j0, k1 - k0
-            q0, q1 = (i * cy + j0) * cz + k0, (i0 * ny + j) * cz + k0
-            q2, r1, r2, s2 = (i0 * cy + j0) * nz + k, di * ny * cz, di * cy * nz, dj * nz
-            n0, d0 = 0.0, 0.0
-            least = -np.inf
-            if affine and phi[i, j, k] >= 0.0:
-                least = 0.0
+        found = work[block]
+        next_one = np.int64(block) * BATCH
+        end = min(n, next_one + BATCH)
+        while next_one < end:
+            begin = next_one
+            i, _ = _between_faces(x[0, np.uintp(begin)], cx)
+            j, _ = _between_faces(x[1, np.uintp(begin)], cy)
+            k, _ = _between_faces(x[2, np.uintp(begin)], cz)
+            count = _places_in_cell(found, x, begin, end, i, j, k)
+            next_one = begin + count
+            fx, fy, fz = load(found, np.uintp(0)), load(found, np.uintp(LANES)), load(found, np.uintp(2 * LANES))
+            hx, hy, hz = fx - spread(0.5), fy - spread(0.5), fz - spread(0.5)
+            # the cells beside this one; beyond a side of the grid there is the cell itself
+            west, east = -1 if i > 0 else 0, 1 if i < cx - 1 else 0
+            down, up = -1 if j > 0 else 0, 1 if j < cy - 1 else 0
+            back, front = -1 if k > 0 else 0, 1 if k < cz - 1 else 0
+            q0, q1, q2 = (i * cy + j) * cz + k, (i * ny + j) * cz + k, (i * cy + j) * nz + k
+            u1, v0, w0, w1 = (
+                (down * cz, up * cz),
+                (west * ny * cz, east * ny * cz),
+                (west * cy * nz, east * cy * nz),
+                (down * nz, up * nz),
+            )
+            last = back, front
             if first == 0:
-                n0, c0, c1, c2 = _mix_slope(fu, q0, cy * cz, dj * cz, dk, fx, gy, gz)
-                if affine:
-                    aff[0, p], aff[1, p], aff[2, p] = max(c0, least), c1, c2
-            n1, c3, c4, c5 = _mix_slope(fv, q1, r1, cz, dk, gx, fy, gz)
-            n2, c6, c7, c8 = _mix_slope(fw, q2, r2, s2, 1, gx, gy, fz)
-            if affine:
-                aff[3, p], aff[4, p], aff[5, p] = c3, max(c4, least), c5
-                aff[6, p], aff[7, p], aff[8, p] = c6, c7, max(c8, least)
-            if flip > 0.0:
-                d0, d1, d2 = rate * n0, rate * n1, rate * n2
-                o0, o1, o2 = _velocity(fu0, fv0, fw0, cx, cy, cz, a, b, c)
-                n0 += flip * (vel[0, p] - o0)
-                n1 += flip * (vel[1, p] - o1)
-                n2 += flip * (vel[2, p] - o2)
-            vel[0, p], vel[1, p], vel[2, p] = n0, n1, n2
-            if flip <= 0.0:  # as rounded
-                d0, d1, d2 = rate * vel[0, p], rate * vel[1, p], rate * vel[2, p]
+                _mix_lanes(found, (3, 4, 5, 6), fu, q0, cy * cz, u1, last, fx, hy, hz)
+            _mix_lanes(found, (7, 9, 8, 10), fv, q1, cz, v0, last, fy, hx, hz)
+            _mix_lanes(found, (11, 14, 12, 13), fw, q2, 1, w0, w1, fz, hx, hy)
             if shifted:
                 if first == 0:
-                    d0 += _mix(fpu, q0, cy * cz, dj * cz, dk, fx, gy, gz)
-                d1 += _mix(fpv, q1, r1, cz, dk, gx, fy, gz)
-                d2 += _mix(fpw, q2, r2, s2, 1, gx, gy, fz)
-            # Only end points are tested: with steps longer than a wall is thick (CFL above the thickness in
-            # cells) a particle could jump through it, so long steps are split into pieces of at most half a cell.
-            far = max(abs(d0), abs(d1), abs(d2))
-            pieces = 1
-            tests = 0  # far from every wall there is nothing to test
-            if far * 1.8 > clear[i, j, k] - margin and far * 1.8 > _sample(solid, a, b, c) - margin:
-                pieces = max(1, int(np.ceil(2.0 * far)))
-                d0, d1, d2 = d0 / pieces, d1 / pieces, d2 / pieces
-                tests = 3
-            a, b, c = a + e0, b + e1, c + e2  # in the domain from here on
-            for _ in range(pieces):
+                    _mix_lanes(found, (15,), fpu, q0, cy * cz, u1, last, fx, hy, hz)
+                _mix_lanes(found, (16,), fpv, q1, cz, v0, last, fy, hx, hz)
+                _mix_lanes(found, (17,), fpw, q2, 1, w0, w1, fz, hx, hy)
+            if flip > 0.0:
                 if first == 0:
-                    a += d0
-                b += d1
-                c += d2
-                for _again in range(tests):
-                    s = _sample(solid, a - e0, b - e1, c - e2)
-                    if s >= margin:
-                        break
-                    fx, fy, fz = a - e0, b - e1, c - e2
-                    i = min(max(int(np.floor(fx)), 0), nx - 2)
-                    j = min(max(int(np.floor(fy)), 0), ny - 2)
-                    k = min(max(int(np.floor(fz)), 0), nz - 2)
-                    fx = min(max(fx - i, 0.0), 1.0)
-                    fy = min(max(fy - j, 0.0), 1.0)
-                    fz = min(max(fz - k, 0.0), 1.0)
-                    _, n0, n1, n2 = _mix_slope(fs, (i * ny + j) * nz + k, ny * nz, nz, 1, fx, fy, fz)
-                    size = np.sqrt(n0 * n0 + n1 * n1 + n2 * n2)
-                    if size < 1e-6:
-                        break
-                    n0, n1, n2 = n0 / size, n1 / size, n2 / size
-                    # the distance may be steeper or flatter than 1 in the corners: divide by the slope
-                    step = (margin - s) / max(size, 0.3)
-                    a += step * n0
-                    b += step * n1
-                    c += step * n2
-                    w0, w1, w2 = _velocity(fsu, fsv, fsw, cx, cy, cz, a - e0, b - e1, c - e2)
-                    into = (vel[0, p] - w0) * n0 + (vel[1, p] - w1) * n1 + (vel[2, p] - w2) * n2
-                    if into < 0.0:
-                        vel[0, p] -= into * n0
-                        vel[1, p] -= into * n1
-                        vel[2, p] -= into * n2
-                low, high = e0 + margin, e0 + cx - margin
-                if first == 0 and (a < low or a > high):
-                    a = min(max(a, low), high)
-                    vel[0, p] = max(vel[0, p], 0.0) if a <= low else min(vel[0, p], 0.0)
-                low, high = e1 + margin, e1 + cy - margin
-                if b < low or b > high:
-                    b = min(max(b, low), high)
-                    vel[1, p] = max(vel[1, p], 0.0) if b <= low else min(vel[1, p], 0.0)
-                low, high = e2 + margin, e2 + cz - margin
-                if c < low or c > high:
-                    c = min(max(c, low), high)
-                    vel[2, p] = max(vel[2, p], 0.0) if c <= low else min(vel[2, p], 0.0)
-            x[0, p] = a - e0
-            x[1, p] = b - e1
-            x[2, p] = c - e2
+                    _mix_lanes(found, (18,), fu0, q0, cy * cz, u1, last, fx, hy, hz)
+                _mix_lanes(found, (19,), fv0, q1, cz, v0, last, fy, hx, hz)
+                _mix_lanes(found, (20,), fw0, q2, 1, w0, w1, fz, hx, hy)
+            if affine:
+                least = np.float32(0.0) if phi[i, j, k] >= 0.0 else np.float32(-np.inf)
+                for lane in range(count):
+                    p, t = np.uintp(begin + lane), np.uintp(lane)
+                    if first == 0:
+                        aff[0, p] = max(found[np.uintp(4 * LANES) + t], least)
+                        aff[1, p] = found[np.uintp(5 * LANES) + t]
+                        aff[2, p] = found[np.uintp(6 * LANES) + t]
+                    aff[3, p] = found[np.uintp(8 * LANES) + t]
+                    aff[4, p] = max(found[np.uintp(9 * LANES) + t], least)
+                    aff[5, p] = found[np.uintp(10 * LANES) + t]
+                    aff[6, p] = found[np.uintp(12 * LANES) + t]
+                    aff[7, p] = found[np.uintp(13 * LANES) + t]
+                    aff[8, p] = max(found[np.uintp(14 * LANES) + t], least)
+            room = min(clear[i, j, k], min(j, cy - 1 - j), min(k, cz - 1 - k)) - margin
+            if first == 0:
+                room = min(room, min(i, cx - 1 - i) - margin)
+            for lane in range(count):
+                p, t = np.uintp(begin + lane), np.uintp(lane)
+                n0, n1, n2 = still, found[np.uintp(7 * LANES) + t], found[np.uintp(11 * LANES) + t]
+                if first == 0:
+                    n0 = found[np.uintp(3 * LANES) + t]
+                d0, d1, d2 = rate * n0, rate * n1, rate * n2
+                if flip > 0.0:
+                    n1 += np.float32(flip) * (vel[1, p] - found[np.uintp(19 * LANES) + t])
+                    n2 += np.float32(flip) * (vel[2, p] - found[np.uintp(20 * LANES) + t])
+                    if first == 0:
+                        n0 += np.float32(flip) * (vel[0, p] - found[np.uintp(18 * LANES) + t])
+                vel[0, p], vel[1, p], vel[2, p] = n0, n1, n2
+                if shifted:
+                    d1 += found[np.uintp(16 * LANES) + t]
+                    d2 += found[np.uintp(17 * LANES) + t]
+                    if first == 0:
+                        d0 += found[np.uintp(15 * LANES) + t]
+                far = max(abs(d0), abs(d1), abs(d2))
+                if far * 1.8 > room:
+                    _move_beside_walls(x, vel, p, d0, d1, d2, far, solid, fs, fsu, fsv, fsw, margin, corner, first)
+                else:  # ends are rounded as places in the domain
+                    x[0, p] = x[0, p] + corner[0] + d0 - corner[0]
+                    x[1, p] = x[1, p] + corner[1] + d1 - corner[1]
+                    x[2, p] = x[2, p] + corner[2] + d2 - corner[2]
 
 
 @parallel

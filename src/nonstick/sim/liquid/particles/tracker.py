@@ -18,6 +18,7 @@ from ....grid.box import IndexBox
 from ....grid.faces import FaceField
 from ....grid.mac import Grid
 from ....grid.shapes import Shape
+from ....kernels._lanes import LANES
 from ....scenes.scene import Scene
 from ..accounts import Ledger, energy, shift_for, volume
 from ..flow.extrapolation import fill_gaps
@@ -33,7 +34,7 @@ from ..sources.sources import Source, Taps, free_share
 from ..surface._surface import FARTHEST
 from ..surface.particle_surface import ParticleSurface, Pressing
 from ..tracking import Added, GridVelocity, StepFields
-from ._particles import ParticleWalls, _least_distances, _move, _part_pairs, _scatter_velocity
+from ._particles import BATCH, ROWS, ParticleWalls, _least_distances, _move, _part_pairs, _scatter_velocity
 from .deep import DeepLiquid, check_deep
 from .seeding import first_gradient, first_surface, first_velocity, region, seed_slabs, varies
 from .spacing import displacement
@@ -545,7 +546,8 @@ class Particles:
             walls = ParticleWalls(view.nodes, clear, solids.velocity.arrays, SEEDING.margin)
             fields, where = (u.arrays, step.before[c].arrays, shift.arrays), (self.partition.corner, first)
             rate = step.dt / self.dx
-            _move((one.x, vel, aff), phi, *fields, walls, *where, self.flip, one.affine, rate, even_out)
+            work = np.empty((-(-one.n // BATCH), ROWS * LANES), np.float32)
+            _move((one.x, vel, aff), work, phi, *fields, walls, *where, self.flip, one.affine, rate, even_out)
             if one is not cloud:
                 cloud.x[:, mine], cloud.vel[:, mine], cloud.aff[:, mine] = one.x, one.vel, one.aff
         if solids.layers is not None:
