@@ -86,34 +86,38 @@ def _continue_linearly(values, cells, phi, known, centre, rule):
     other side of a wall do not: in the middle of a cell this distance grows the other way.
     """
     nx, ny, nz = phi.shape
+    flat, told, away = phi.reshape(-1), known.reshape(-1), centre.reshape(-1)
     for q in prange(cells.size):
         t = np.int64(cells[q])
-        i, j, k = t // (nz * ny), (t // nz) % ny, t % nz
+        row = t // nz
         values[q] = np.nan
         best = -np.inf
         for way in range(6):
-            step = 1 if way % 2 else -1
-            di = step if way // 2 == 0 else 0
-            dj = step if way // 2 == 1 else 0
-            dk = step if way // 2 == 2 else 0
-            a, b, c = i + di, j + dj, k + dk
-            if a < 0 or b < 0 or c < 0 or a >= nx or b >= ny or c >= nz or not known[a, b, c]:
+            axis = way // 2
+            n = nx if axis == 0 else ny if axis == 1 else nz
+            at = row // ny if axis == 0 else row % ny if axis == 1 else t - row * nz
+            stride = ny * nz if axis == 0 else nz if axis == 1 else 1
+            ahead, behind = at, n - 1 - at  # cells up to the sides of the grid
+            if way % 2:
+                ahead, behind = behind, ahead
+            else:
+                stride = -stride
+            if ahead < 1 or not told[np.uintp(t + stride)]:
                 continue
-            near, away = phi[a, b, c], centre[a, b, c]
-            e, f, g = max(min(i - di, nx - 1), 0), max(min(j - dj, ny - 1), 0), max(min(k - dk, nz - 1), 0)
-            if away <= best or away < centre[e, f, g]:
+            here = away[np.uintp(t + stride)]
+            if here <= best or here < away[np.uintp(t - stride if behind > 0 else t)]:
                 continue
+            near = flat[np.uintp(t + stride)]
             if rule == ANY:
-                best, values[q] = away, near
+                best, values[q] = here, near
                 continue
-            a, b, c = a + di, b + dj, c + dk
-            if a < 0 or b < 0 or c < 0 or a >= nx or b >= ny or c >= nz or not known[a, b, c]:
+            if ahead < 2 or not told[np.uintp(t + 2 * stride)]:
                 continue
-            far = phi[a, b, c]
+            far = flat[np.uintp(t + 2 * stride)]
             if rule == DEEP and max(near, far) <= -STRAIGHT:
-                best, values[q] = away, min(2.0 * near - far, -STRAIGHT)
+                best, values[q] = here, min(2.0 * near - far, -STRAIGHT)
             elif rule < DEEP and abs(near) < STRAIGHT and abs(far) < STRAIGHT + rule:
-                best, values[q] = away, 2.0 * near - far
+                best, values[q] = here, 2.0 * near - far
 
 
 @merged

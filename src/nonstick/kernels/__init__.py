@@ -22,7 +22,7 @@ from typing import Any
 # library reads this when it loads, so it must be set before numba loads it.
 os.environ.setdefault("GOMP_SPINCOUNT", "1000")
 
-from numba import config, get_num_threads, njit, set_num_threads
+from numba import config, get_num_threads, njit, set_num_threads, types
 from numba.core.registry import CPUDispatcher
 
 from . import _cache, compiling, teams
@@ -67,10 +67,18 @@ def _inner(**options: Any) -> _Decorator:
 
 
 class _Inner(CPUDispatcher):
-    """Called from Python, as tests do, it runs as it is written."""
+    """Called from Python, as tests do, it runs as it is written.
+
+    It is compiled once for numbers of a type. Numba would compile it again for every number that stands in a call:
+    LLVM, which puts it into its caller, finds these numbers too.
+    """
 
     def __call__(self, *args):
         return self.py_func(*args)
+
+    def get_call_template(self, args, kws):
+        named = {name: types.unliteral(type_) for name, type_ in kws.items()}
+        return super().get_call_template(tuple(types.unliteral(type_) for type_ in args), named)
 
 
 serial = _decorator(fastmath={"contract"})

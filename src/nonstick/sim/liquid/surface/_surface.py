@@ -403,26 +403,30 @@ def _widen(phi, source, centre):
     Signs stay, and centres in solids are neither changed nor used.
     """
     nx, ny, nz = phi.shape
+    out, flat, away = phi.reshape(-1), source.reshape(-1), centre.reshape(-1)
     step = _stride(nx)
     for turn in prange(nx):
         i = np.int64(turn) * step % nx
+        west, east = -ny * nz if i > 0 else 0, ny * nz if i + 1 < nx else 0
         for j in range(ny):
+            down, up = -nz if j > 0 else 0, nz if j + 1 < ny else 0
+            row = (i * ny + j) * nz
             for k in range(nz):
-                own = source[i, j, k]
-                if abs(own) < -INSIDE or centre[i, j, k] < 0.0:
+                t = row + k
+                own = flat[np.uintp(t)]
+                if abs(own) < -INSIDE or away[np.uintp(t)] < 0.0:
                     continue
-                sign, nearest = (1.0 if own > 0.0 else -1.0), FARTHEST
-                for n in range(max(i - 1, 0), min(i + 2, nx)):
-                    nearest = min(nearest, sign * source[n, j, k])
-                for n in range(max(j - 1, 0), min(j + 2, ny)):
-                    nearest = min(nearest, sign * source[i, n, k])
-                for n in range(max(k - 1, 0), min(k + 2, nz)):
-                    nearest = min(nearest, sign * source[i, j, n])
-                phi[i, j, k] = sign * FARTHEST
-                if nearest < FARTHEST - 1.0:
+                sign = 1.0 if own > 0.0 else -1.0
+                # most cells are far from the surface, and so are those beside them
+                back, front = -1 if k > 0 else 0, 1 if k + 1 < nz else 0
+                a = min(sign * flat[np.uintp(t + west)], sign * flat[np.uintp(t + east)])
+                b = min(sign * flat[np.uintp(t + down)], sign * flat[np.uintp(t + up)])
+                c = min(sign * flat[np.uintp(t + back)], sign * flat[np.uintp(t + front)])
+                out[np.uintp(t)] = sign * FARTHEST
+                if min(a, b, c) < FARTHEST - 1.0:
                     a, b, c = _nearest_neighbours(source, centre, sign, i, j, k)
                     if min(a, b, c) < FARTHEST - 1.0:
-                        phi[i, j, k] = sign * min(max(_eikonal(a, b, c), -INSIDE), FARTHEST)
+                        out[np.uintp(t)] = sign * min(max(_eikonal(a, b, c), -INSIDE), FARTHEST)
 
 
 @merged
