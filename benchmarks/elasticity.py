@@ -17,8 +17,14 @@ from gallery import beam, elasticity, pressed_cube
 
 import nonstick
 
-BEAMS = {"beam": {}, "beam, ν = 0.45": {"nu": 0.45}, "beam, jumps": {"jump": 1e4}, "beam, 1 : 50": {"length": 50.0}}
-CUBES = {"cube": 0.3, "cube, ν = 0.45": 0.45}
+BEAMS = {
+    "beam": {},
+    "beam, ν = 0.45": {"nu": 0.45},
+    "beam, ν = 0.499": {"nu": 0.499},
+    "beam, jumps": {"jump": 1e4},
+    "beam, 1 : 50": {"length": 50.0},
+}
+CUBES = {"cube": 0.3, "cube, ν = 0.45": 0.45, "cube, ν = 0.49": 0.49}
 
 
 def problem(name: str, size: int):

@@ -115,24 +115,31 @@ def elements(axes, nu=0.3, stiffness=1.0):
     h = np.stack(np.meshgrid(*sizes, indexing="ij"), axis=-1).reshape(-1, d)
     corners = np.argwhere(np.ones((2,) * d, bool))
     sign = 2 * corners - 1
-    local = np.zeros((len(h), d * 2**d, d * 2**d))
-    for point in gauss * sign:
-        factor = 1 + sign * point
-        slope = np.stack([sign[:, a] * np.delete(factor, a, axis=1).prod(axis=1) for a in range(d)]) / 2**d
-        slope = slope[None] * (2 / h)[:, :, None]
-        strain = np.zeros((len(h), d + len(turns), d * 2**d))
-        for a in range(d):
-            strain[:, a, a::d] = slope[:, a]
-        for row, (i, j) in enumerate(turns, start=d):
-            strain[:, row, i::d], strain[:, row, j::d] = slope[:, j], slope[:, i]
-        local += np.einsum("eki,kl,elj,e->eij", strain, law, strain, h.prod(axis=1) / 2**d, optimize=True)
-    local *= np.broadcast_to(stiffness, len(h))[:, None, None]
+
+    def local(h):
+        out = np.zeros((len(h), d * 2**d, d * 2**d))
+        for point in gauss * sign:
+            factor = 1 + sign * point
+            slope = np.stack([sign[:, a] * np.delete(factor, a, axis=1).prod(axis=1) for a in range(d)]) / 2**d
+            slope = slope[None] * (2 / h)[:, :, None]
+            strain = np.zeros((len(h), d + len(turns), d * 2**d))
+            for a in range(d):
+                strain[:, a, a::d] = slope[:, a]
+            for row, (i, j) in enumerate(turns, start=d):
+                strain[:, row, i::d], strain[:, row, j::d] = slope[:, j], slope[:, i]
+            out += np.einsum("eki,kl,elj,e->eij", strain, law, strain, h.prod(axis=1) / 2**d, optimize=True)
+        return out
+
+    stiffness = np.broadcast_to(stiffness, len(h))
     node = np.arange(int(np.prod([axis.size for axis in axes]))).reshape([axis.size for axis in axes])
     base = np.argwhere(np.ones([size.size for size in sizes], bool))
     corner = np.stack([node[tuple((base + c).T)] for c in corners], axis=-1)
     dof = (d * corner[..., None] + np.arange(d)).reshape(len(h), -1)
-    places = np.repeat(dof, dof.shape[1], axis=1).ravel(), np.tile(dof, (1, dof.shape[1])).ravel()
-    A = sp.csr_array(sp.coo_array((local.ravel(), places), shape=(d * node.size,) * 2))
+    A = sp.csr_array((d * node.size,) * 2)
+    for part in np.array_split(np.arange(len(h)), 1 + len(h) // 40_000):  # all at once would take ten times A
+        at, entries = dof[part].astype(np.int32), local(h[part]) * stiffness[part, None, None]
+        places = np.repeat(at, at.shape[1], axis=1).ravel(), np.tile(at, (1, at.shape[1])).ravel()
+        A = A + sp.csr_array(sp.coo_array((entries.ravel(), places), shape=A.shape))
     return A, np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, d)
 
 

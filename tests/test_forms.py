@@ -78,6 +78,20 @@ def test_quadratic_programs_meet_their_conditions(seed):
     assert found.fun == pytest.approx(0.5 * x @ P @ x + q @ x)
 
 
+@pytest.mark.parametrize("seed", range(40))
+def test_the_default_tolerance_gives_six_digits(seed):
+    parts = program(100 + seed)
+    found = nonstick.qp(*parts)
+    assert np.abs(found.x - nonstick.qp(*parts, rtol=1e-12).x).max() < 1e-6 and found.kkt() < 1e-10
+
+
+def test_a_program_without_a_strict_face_goes_on_to_a_small_gap():
+    """The bound touches the unbounded minimum: its multiplier and its slack vanish together."""
+    P = np.array([[2.0, 1.0], [1.0, 2.0]])
+    found = nonstick.qp(P, -P @ [1.0, 3.0], G=[[1.0, 0.0]], h=[1.0], ub=[5.0, 3.0])
+    assert found.success and np.abs(found.x - [1.0, 3.0]).max() < 1e-5, found
+
+
 def test_a_quadratic_program_beside_slsqp():
     P, q, G, h, A, b, lb, ub = program(3)
     peer = minimize(

@@ -9,6 +9,9 @@ s z = σμ (Mehrotra 1992: a first step with σ = 0 decides about σ and correct
     [ A          -δ                  ] [dy]  = r,      D = Σ z/s of the bounds,   W = s/z of the rows of G
     [ G                    -(W + δ)  ] [dz]
 
+As soon as the errors are small, the face that the multipliers tell is solved exactly, and if it is the right one, that
+is the answer; else the steps go on until the gap is as small as the square of the tolerance.
+
 This matrix is quasi-definite for every δ > 0, so it has factors without pivoting in any order (Vanderbei 1995); a few
 steps of refinement take back what δ changes. P may be singular or zero. The cost is that of a sparse factorisation a
 step, some 10 to 20 of them.
@@ -27,6 +30,9 @@ from scipy.linalg import lu_factor, lu_solve
 from ..core import rounding
 from ..problem.monitor import PATIENCE
 from .base import INSIDE
+
+#: stands for infinity beside entries of size one: a bound or a row that is held, or that is left out
+HELD = 1e20
 
 
 @dataclass(frozen=True)
@@ -106,16 +112,27 @@ def interior_point(given: Quadratic, rtol: float, maxiter: int | None = None) ->
     limit = PATIENCE.steps if maxiter is None else maxiter
     best: tuple[float, QuadraticResult] | None = None
     since, count = 0, 0
+    exact = max(rtol**2, rounding.SUM)
+
+    def judged(x, y, z, w) -> tuple[float, float, QuadraticResult]:
+        """The largest error, that of complementarity, and the point in the units of the caller."""
+        x, y, z, w = np.clip(x * D, given.lower, given.upper), y * E / cost, z * F / cost, w / (D * cost)
+        errors = given.residuals(x, y, z, w)
+        return max(errors), errors[2], QuadraticResult(x, y, z, w, "converged", count)
+
     for count in range(limit + 1):
-        x, y, z, w = state.x * D, state.y * E / cost, state.z * F / cost, state.bound_multiplier() / (D * cost)
-        x = np.clip(x, given.lower, given.upper)
-        error = max(given.residuals(x, y, z, w))
+        error, gap, result = judged(state.x, state.y, state.z, state.bound_multiplier())
         if best is None or error < best[0]:
             since = 0 if best is None or error < 0.5 * best[0] else since + 1
-            best = error, QuadraticResult(x, y, z, w, "converged", count)
+            best = error, result
         else:
             since += 1
-        if error <= rtol or since > 15 or not np.isfinite(error) or count == limit:
+        if error <= rtol:  # the gap bounds the error of x by its square root only
+            face, _, result = judged(*state.on_face())
+            if face <= exact:
+                best = face, result
+                break
+        if (error <= rtol and gap <= exact) or since > 15 or not np.isfinite(error) or count == limit:
             break
         if not state.step():
             break
@@ -260,6 +277,27 @@ class _Iterate:
 
         return solve
 
+    def on_face(self) -> tuple[np.ndarray, ...]:
+        """x, y, z and the multipliers of the bounds if those rows and bounds hold exactly whose multipliers are larger
+        than their slacks, and no others.
+
+        The gap between objectives bounds the error of x only by its square root. Where the face is the right one, this
+        is the solution, to rounding.
+        """
+        p, (low, high) = self.problem, (self.low[self.zl > self.sl], self.high[self.zu > self.su])
+        x, z = self.x.copy(), np.where(self.z > self.s, self.z, 0.0)
+        x[low], x[high] = p.lower[low], p.upper[high]
+        held = np.zeros(x.size)
+        held[low] = held[high] = HELD
+        solve = self._factor(held, np.where(z > 0.0, 0.0, HELD))
+        rest = -(p.P @ x + p.q + p.A.T @ self.y + p.G.T @ z)
+        rest[held > 0.0] = 0.0
+        dx, dy, dz = solve(rest, p.b - p.A @ x, np.where(z > 0.0, np.where(self.active, p.h, 0.0) - p.G @ x, 0.0))
+        x, y, z = x + np.where(held > 0.0, 0.0, dx), self.y + dy, np.maximum(z + np.where(z > 0.0, dz, 0.0), 0.0)
+        w = -(p.P @ x + p.q + p.A.T @ y + p.G.T @ z)
+        w[low], w[high] = np.minimum(w[low], 0.0), np.maximum(w[high], 0.0)
+        return x, y, z, np.where(held > 0.0, w, 0.0)
+
     def step(self) -> bool:
         """One step of predictor and corrector; False if it has no length or the arithmetic broke down."""
         p = self.problem
@@ -272,9 +310,9 @@ class _Iterate:
         diagonal = np.zeros(self.x.size)
         np.add.at(diagonal, low, self.zl / self.sl)
         np.add.at(diagonal, high, self.zu / self.su)
-        W = np.where(self.active, self.s / np.maximum(self.z, 1e-300), 1e20)
+        W = np.where(self.active, self.s / np.maximum(self.z, 1e-300), HELD)
         try:
-            solve = self._factor(diagonal, np.minimum(W, 1e20))
+            solve = self._factor(diagonal, np.minimum(W, HELD))
         except RuntimeError:
             return False
         count = max(int(self.active.sum()) + low.size + high.size, 1)

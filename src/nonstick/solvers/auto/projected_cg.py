@@ -25,6 +25,7 @@ from ...core import rounding
 from ...inverse.base import Recipe
 from ...inverse.cholesky.factor import fronts
 from ...inverse.krylov.direct import unlike_m_matrix
+from ...operators.base import Operator
 from ...operators.csr import CSROperator
 from ...problem.box import BoxProblem
 from ...problem.monitor import FAILED, Monitor, Start
@@ -41,11 +42,10 @@ class ProjectedCGSettings:
 
     #: steps between two looks at how many there will be
     every: int = 20
-    #: what it costs to set anything up, in entries multiplied, a hierarchy beside it, in products with A, one that
-    #: knows near-null vectors, and a factor beside its operations, for an unknown
+    #: what it costs to set anything up, in entries multiplied, a hierarchy beside it, in products with A, and a factor
+    #: beside its operations, for an unknown
     any: float = 2e6
     hierarchy: float = 800.0
-    modes: float = 300.0
     factor: float = 4000.0
     #: factorisations of a solve, an operation of which takes a tenth of the time of a product with one entry
     factors: float = 0.6
@@ -201,11 +201,28 @@ class _Cheaper:
     def _set_up(self) -> float:
         """What the next method sets up, in entries multiplied."""
         A = self._A
-        known = np.inf if getattr(A, "near_null", None) is None else SETTINGS.modes * A.matrix().nnz
         if DenseRows().holds(self._problem):
-            operations = A.n**3 / 3.0
-        elif unlike_m_matrix(A):
-            operations = fronts(A).operations
-        else:
-            return min(SETTINGS.hierarchy * A.matrix().nnz, known)
-        return min(SETTINGS.factor * A.n + SETTINGS.factors * operations, known)
+            return _factors(A, A.n**3 / 3.0)
+        if unlike_m_matrix(A):
+            return min(_factors(A, fronts(A).operations), _modes(A))
+        return SETTINGS.hierarchy * A.matrix().nnz
+
+
+def _factors(A: Operator, operations: float) -> float:
+    """What factors of so many operations cost in a solve, in entries multiplied."""
+    return SETTINGS.factor * A.n + SETTINGS.factors * operations
+
+
+def _modes(A: Operator) -> float:
+    """What a hierarchy of near-null vectors costs; infinite if none are known."""
+    return np.inf if getattr(A, "near_null", None) is None else SETTINGS.hierarchy * A.matrix().nnz
+
+
+@dataclass(frozen=True)
+class SmoothKnown:
+    """A condition: near-null vectors are known, and a hierarchy that interpolates them costs less than factors."""
+
+    def holds(self, problem: BoxProblem) -> bool:
+        """True if the matrix of the problem is like that."""
+        A = problem.A
+        return _modes(A) < np.inf and _modes(A) < _factors(A, fronts(A).operations)
