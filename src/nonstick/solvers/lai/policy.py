@@ -49,7 +49,8 @@ class PolicyIteration(Method):
         Policies without half the residual after which a descent takes over: on matrices unlike M-matrices policies may
         wander for long before one repeats. None: 50 if A is not symmetric, else as many as it takes.
     forcing : float
-        The linear systems need not be solved better than to this part of the present residual; 0: always to the end.
+        The linear systems need not be solved better than to this part of the present residual, until a policy returns;
+        0: always to the end.
     nested : bool
         True: a solve from zero begins with the solution of a coarser problem, if the preconditioner has coarse levels
         and there are more unknowns than `large`.
@@ -102,12 +103,12 @@ class PolicyIteration(Method):
         if monitor.check(x, g):
             return
         policy = box.split(x, g, A.diagonal) if start.active is None else start.active
-        best, since = np.inf, 0
+        best, since, inexact = np.inf, 0, False
         patience = self.patience or (np.inf if A.symmetric else 50)
         while not monitor.status and monitor.iterations < limit:
             best, since = (monitor.kkt, 0) if monitor.kkt < 0.5 * best else (best, since + 1)
             wanders = exact and since > patience
-            if wanders or (exact and sets.give_up(policy)):
+            if wanders or (exact and sets.give_up(policy, inexact)):
                 reason = f"policies {'wandered' if wanders else 'repeated'}"
                 descend(problem, x, self.inner, monitor, limit, reason)
                 break
@@ -121,7 +122,8 @@ class PolicyIteration(Method):
             remaining = limit - monitor.iterations
             if self.inner_maxiter is not None:
                 remaining = min(remaining, self.inner_maxiter)
-            aim = max(monitor.tolerance, self.forcing * monitor.kkt)
+            aim = monitor.tolerance if sets.settled else max(monitor.tolerance, self.forcing * monitor.kkt)
+            inexact = aim > monitor.tolerance
             goal = sets.sharper * self.inner_factor * aim * problem.scale
             solve_inner(inverse, masked, rhs, y, goal, remaining, monitor)
             np.add(y, bound, out=x)

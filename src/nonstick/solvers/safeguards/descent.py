@@ -44,13 +44,22 @@ class RepeatedSets:
     def __init__(self):
         #: the tolerance of the linear systems is multiplied by this
         self.sharper = 1.0
+        #: True if systems should be solved to the end from now on
+        self.settled = False
         self._seen: set[bytes] = set()
 
-    def give_up(self, active: np.ndarray) -> bool:
-        """True if a set occurs again although linear systems were solved more and more exactly."""
+    def give_up(self, active: np.ndarray, inexact: bool = False) -> bool:
+        """True if a set occurs again although linear systems were solved more and more exactly.
+
+        A set that returns after an `inexact` solve has been found, as it seems, or will return for ever.
+        """
         key = active.tobytes()
         repeated = key in self._seen
         self._seen.add(key)
+        if repeated and inexact:
+            self.settled = True
+            self._seen.clear()
+            return False
         if not repeated or self.sharper < 1e-3:
             return repeated
         self.sharper *= 1e-2
