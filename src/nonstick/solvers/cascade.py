@@ -166,9 +166,7 @@ class MethodCascade(Steps[Method], Method):
 
     def chosen(self, problem):
         refusals = []
-        for k, (when, method) in enumerate(self.pairs):
-            if not (when is None or isinstance(when, Within) or when.holds(problem)):
-                continue
+        for k, (when, method) in self._open_to(problem):
             try:
                 able = method.chosen(problem)
             except NonstickError as error:
@@ -178,6 +176,14 @@ class MethodCascade(Steps[Method], Method):
                 continue
             return self.with_steps([(when, able), *self.pairs[k + 1 :]]) if isinstance(when, Within) else able
         raise refusals[0]
+
+    def _open_to(self, problem: BoxProblem) -> list[tuple[int, tuple]]:
+        """The steps whose conditions hold for a problem, with their places."""
+        return [
+            (k, (when, method))
+            for k, (when, method) in enumerate(self.pairs)
+            if when is None or isinstance(when, Within) or when.holds(problem)
+        ]
 
     def quick_solves(self, A):
         return self.plain[0].quick_solves(A)
@@ -194,7 +200,10 @@ class MethodCascade(Steps[Method], Method):
         ended = not part.status and not limited and monitor.stopping.maxiter is not None  # by the user's own limit
         if when is None or ended or part.status not in (*FAILED, *["maxiter"] * limited):
             return
-        following = self.with_steps(self.pairs[1:]).chosen(problem)
+        rest = self.with_steps(self.pairs[1:])
+        if not rest._open_to(problem):
+            return
+        following = rest.chosen(problem)
         monitor.hand_over(following.label, "progress was too slow")
         if not monitor.measure(start.x) < monitor.measure(before):  # also if it is NaN
             start.x[:] = before
