@@ -447,3 +447,14 @@ def test_iterations_do_not_grow_with_the_grid(mu):
         counts.append(problem.solve().iterations)
     assert max(counts) <= 22
     assert counts[1] <= counts[0] + 4
+
+
+def test_a_rope_takes_few_iterations():
+    """Its bending modes are far softer than its faces: a cycle with a small bottom takes 39, an exact velocity 9."""
+    shape = (12, 50, 12)
+    x, y, z = centres(shape)
+    round_the_middle = np.hypot(x - 6.3 - 0.8 * np.sin(np.pi * y / 23), z - 6.3) - 2.6
+    phi = np.maximum(round_the_middle, np.abs(y - 25) - 23)
+    problem = StokesProblem(phi_liquid=phi, velocity=noise(shape), viscosity=1e3, **UNITS)
+    solution = problem.solve()
+    assert solution.converged and solution.iterations <= 15
