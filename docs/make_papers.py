@@ -7,8 +7,9 @@ of a table: one line for each method of the paper (`paper`, `theirs`) and ours (
 of the `sizes`, in the `unit` (of the row, or of the line); `case`, where one label names several problems;
 `their_sizes`, where the paper's grids are others (0: the paper has none); `table`, numbers of another shape, a list of
 lines of words; `commands` that make ours, with the `version` of the source (`nonstick.bench.row.version`); `pictures`
-below docs/images; `short` and `because`, why it differs. Numbers that `make papers` has measured again are in
-docs/papers.json and replace those of the row.
+below docs/images; `short` and `because`, why it differs. `make papers` keeps in docs/papers.json the counts that it has
+measured, which replace those of the row, and for every command the version that ran it and its processor seconds. The
+`version` of a row is that of its words and pictures: somebody has looked at them.
 """
 
 from __future__ import annotations
@@ -43,17 +44,19 @@ other machines and are not compared; ours are processor seconds of one thread.
 - **another set-up**: the inputs differ (a mesh that may not be shipped, no GPU, numbers that the paper does not give),
   so the numbers cannot be compared.
 
-Every row says below, folded, the numbers, the commands and the version of the source that ran them. `make papers` runs
-all commands that the present source has not run, the shortest first, and may be stopped at any time.
+Every row says below, folded, the numbers, the commands with the processor seconds of their last run, and the version of
+the source. `make papers` runs all commands that the present source has not run, the shortest first, and may be stopped
+at any time.
 """
 
 
 def papers() -> list[dict]:
     """The papers with their rows, with the numbers that were measured again."""
     found = tomllib.loads(ROWS.read_text(encoding="utf-8"))["paper"]
-    again = json.loads(MEASURED.read_text(encoding="utf-8")) if MEASURED.exists() else {}
+    again, runs = measured()["counts"], measured()["commands"]
     for paper in found:
         for row in paper["row"]:
+            row["runs"] = {command: runs[command] for command in row.get("commands", ()) if command in runs}
             for line in row.get("counts", ()):
                 line.setdefault("unit", row["unit"])
                 for k, n in enumerate(row["sizes"]):
@@ -63,6 +66,13 @@ def papers() -> list[dict]:
                         row.setdefault("versions", {}).setdefault(new["version"], []).append((line["method"], n))
             row["status"] = row.get("status") or judged(row)
     return found
+
+
+def measured() -> dict[str, dict[str, dict]]:
+    """What `make papers` has found: `counts` and `commands`."""
+    if not MEASURED.exists():
+        return {"commands": {}, "counts": {}}
+    return json.loads(MEASURED.read_text(encoding="utf-8"))
 
 
 def key(paper: str, row: dict, line: dict, n: int) -> str:
@@ -182,7 +192,7 @@ def block(row: dict) -> list[str]:
     lines.append(f"- **{row['status']}**" + (f", because {row['because']}" if "because" in row else ""))
     if "commands" in row:
         made = f" · version {row['version']}" if "version" in row else ""
-        lines.append("- " + " · ".join(f"`{command}`" for command in row["commands"]) + made)
+        lines.append("- " + " · ".join(ran(command, row["runs"].get(command)) for command in row["commands"]) + made)
     for version, cells in row.get("versions", {}).items():
         sizes = ", ".join(sorted({str(n) for _, n in cells}, key=int))
         lines.append(
@@ -194,6 +204,13 @@ def block(row: dict) -> list[str]:
     return [*lines, "</details>", ""]
 
 
+def ran(command: str, run: dict | None) -> str:
+    """A command, and what its last run took."""
+    if run is None:
+        return f"`{command}`"
+    return f"`{command}` (" + (f"{run['seconds']:.0f} s with " if "seconds" in run else "") + f"{run['version']})"
+
+
 def plain(text: str) -> str:
     """Text for a line of HTML."""
     return re.sub(r"`([^`]*)`", r"<code>\1</code>", text)
@@ -201,7 +218,8 @@ def plain(text: str) -> str:
 
 def versions(row: dict) -> set[str]:
     """The versions of the source that measured a row."""
-    return set(re.findall(r"\d+\.\d+\.\d+\+\w+", row.get("version", ""))) | set(row.get("versions", {}))
+    runs = {run["version"] for run in row["runs"].values()}
+    return runs | set(re.findall(r"\d+\.\d+\.\d+\+\w+", row.get("version", ""))) | set(row.get("versions", {}))
 
 
 def page() -> str:

@@ -4,8 +4,8 @@
 
 The shortest commands come first. What a command printed, its JSON rows and how long it took are in runs/papers, so a
 run that was stopped continues where it was. Counts that were measured go to docs/papers.json, with the version of the
-source, and docs/papers.md is written again. How long a command will take is what it took last, or is guessed from its
-largest grid.
+source, and docs/papers.md is written again. How long a command will take, in processor seconds, is what it took last,
+here or as docs/papers.json says, or is guessed from its largest grid.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import argparse
 import hashlib
 import json
 import math
+import os
 import re
 import shlex
 import subprocess
@@ -28,8 +29,8 @@ from nonstick.files.atomic import write_text
 
 ROOT = Path(__file__).parents[1]
 RUNS = ROOT / "runs" / "papers"
-#: seconds of one thread for a cell of the largest grid: single problems, runs in 3D, runs in 2D (measured on a few)
-SINGLE, RUN, FLAT = 5e-5, 4e-4, 5e-3
+#: processor seconds for a cell of the largest grid: one method on one problem, runs in 3D, runs in 2D
+SINGLE, RUN, FLAT = 1e-5, 4e-4, 5e-3
 ALONE = ("sphere3d", "sphere-cuboid3d", "double-sphere3d", "visc", "tb-table1", "tb-table2", "tb-table3")
 
 
@@ -49,9 +50,11 @@ def folder(command: str) -> Path:
 
 
 def record(command: str) -> dict:
-    """What is known of the last run of a command."""
+    """What is known of the last run of a command, here or elsewhere."""
     file = folder(command) / "done.json"
-    return json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+    if file.exists():
+        return json.loads(file.read_text(encoding="utf-8"))
+    return make_papers.measured()["commands"].get(command, {})
 
 
 def seconds(command: str, rows: list[tuple[str, dict]]) -> float:
@@ -63,7 +66,9 @@ def seconds(command: str, rows: list[tuple[str, dict]]) -> float:
     given = [int(n) for n in re.findall(r"(?:--sizes|--cells)((?: \d+)+)|:(\d+)", command) for n in " ".join(n).split()]
     size, flat = max(given, default=64), not any("³" in row.get("our_size", "") for _, row in rows)
     alone = words[1] == "docs/draw_plots.py" or words[2].startswith(ALONE)
-    return 20.0 + (FLAT * size**2 if flat else (SINGLE if alone else RUN) * size**3)
+    methods = re.search(r"--methods((?: (?!-)\S+)+)", command)
+    each = SINGLE * (len(methods[1].split()) if methods else 8) if alone else FLAT if flat else RUN
+    return 20.0 + each * size ** (2 if flat else 3)
 
 
 def started(command: str, directory: Path) -> list[str]:
@@ -126,14 +131,20 @@ def measured(command: str, rows: list[tuple[str, dict]]) -> dict[str, dict]:
     return found
 
 
-def keep(found: dict[str, dict]) -> None:
-    """Add counts to docs/papers.json and write the page again."""
-    if found:
-        file = make_papers.MEASURED
-        known = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
-        text = json.dumps(dict(sorted((known | found).items())), ensure_ascii=False, indent=0)
-        write_text(file, text + "\n")
+def keep(command: str, found: dict[str, dict]) -> None:
+    """Add a run and its counts to docs/papers.json, and write the page again."""
+    known = make_papers.measured()
+    known["counts"] |= found
+    known["commands"][command] = record(command)
+    ordered = {part: dict(sorted(of.items())) for part, of in sorted(known.items())}
+    write_text(make_papers.MEASURED, json.dumps(ordered, ensure_ascii=False, indent=0) + "\n")
     write_text(make_papers.PAGE, make_papers.page())
+
+
+def children() -> float:
+    """Processor seconds of the programs that were run so far."""
+    used = os.times()
+    return used.children_user + used.children_system
 
 
 def main() -> None:
@@ -144,15 +155,13 @@ def main() -> None:
     now, every = version(), commands()
     left = [command for command in every if record(command).get("version") != now]
     left.sort(key=lambda command: seconds(command, every[command]))
-    hours = sum(seconds(command, every[command]) for command in left) / 3600
-    print(
-        f"{len(every) - len(left)} of {len(every)} commands were run by {now}; {len(left)} are left: {hours:.1f} hours"
-    )
+    hours = sum({folder(command): seconds(command, every[command]) for command in left}.values()) / 3600
+    print(f"{len(every) - len(left)} of {len(every)} commands were run by {now}, {hours:.1f} processor hours are left")
     began = time.monotonic()
     for k, command in enumerate(left, 1):
         guess = seconds(command, every[command])
         if record(command).get("version") == now:  # the same command with its figures
-            keep(measured(command, every[command]))
+            keep(command, measured(command, every[command]))
             continue
         if given.list:
             print(f"{guess / 60:7.1f} min  {command}")
@@ -163,7 +172,7 @@ def main() -> None:
         print(f"{k} of {len(left)}, about {guess / 60:.1f} minutes: {command}", flush=True)
         directory = folder(command)
         directory.mkdir(parents=True, exist_ok=True)
-        at = time.monotonic()
+        at = children()
         with (directory / "output.txt").open("w", encoding="utf-8") as out:
             code = subprocess.run(
                 started(command, directory), cwd=ROOT, stdout=out, stderr=subprocess.STDOUT
@@ -171,9 +180,9 @@ def main() -> None:
         if code:
             print(f"    it ended with {code}: see {directory / 'output.txt'}")
             continue
-        done = {"command": command, "version": now, "seconds": round(time.monotonic() - at, 1)}
+        done = {"version": now, "seconds": round(children() - at, 1)}
         (directory / "done.json").write_text(json.dumps(done), encoding="utf-8")
-        keep(measured(command, every[command]))
+        keep(command, measured(command, every[command]))
 
 
 if __name__ == "__main__":

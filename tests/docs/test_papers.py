@@ -42,7 +42,7 @@ def test_every_table_and_figure_has_its_row():
 #: what a row may have
 KNOWN = {
     "item", "what", "theirs", "their_size", "ours", "our_size", "unit", "dimension", "sizes", "counts", "commands",
-    "version", "versions", "pictures", "status", "short", "because", "table", "their_sizes",
+    "version", "versions", "runs", "pictures", "status", "short", "because", "table", "their_sizes",
 }  # fmt: skip
 
 
@@ -86,7 +86,9 @@ def test_the_summary_is_short():
 def test_runs_are_resumed_and_counts_are_kept(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(str(DOCS))
     papers = importlib.import_module("run_papers")
-    monkeypatch.setattr(papers, "RUNS", tmp_path)
+    monkeypatch.setattr(papers, "RUNS", tmp_path / "runs")
+    monkeypatch.setattr(papers.make_papers, "MEASURED", tmp_path / "papers.json")
+    monkeypatch.setattr(papers.make_papers, "PAGE", tmp_path / "papers.md")
     every = papers.commands()
     command = "nonstick bench lai-table9 --sizes 32 64 128"
     rows = every[command]
@@ -94,9 +96,14 @@ def test_runs_are_resumed_and_counts_are_kept(tmp_path, monkeypatch):
         "nonstick bench tb-table5 --sizes 48", rows
     )
     directory = papers.folder(command)
-    directory.mkdir()
+    directory.mkdir(parents=True)
     (directory / "done.json").write_text('{"version": "x", "seconds": 3.0}')
     assert papers.seconds(command, rows) == 3.0
+    papers.keep(command, {"Lai, Table 9, fas-mg, 64": {"value": 9.25, "version": "y"}})
+    monkeypatch.setattr(papers, "RUNS", tmp_path / "another clone")
+    assert papers.seconds(command, rows) == 3.0 and papers.record(command)["version"] == "x"
+    assert "measured again with version y: `fas-mg` at 64" in papers.make_papers.PAGE.read_text(encoding="utf-8")
+    monkeypatch.setattr(papers, "RUNS", tmp_path / "runs")
     (directory / "rows.json").write_text(
         """[
         {"case": "lai-table9", "method": "fas-mg", "n": 64, "iterations": 9.25, "version": "y"},
