@@ -12,7 +12,7 @@ from itertools import zip_longest
 
 import numpy as np
 
-from nonstick.pictures.render.heat import HeatView, legend
+from nonstick.pictures.render.plane import HeatView, legend
 from nonstick.pictures.render.movie import beside, label, write_movie, write_picture
 from nonstick.sim.heat.simulation import Heat
 

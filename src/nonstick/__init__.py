@@ -20,9 +20,8 @@ if TYPE_CHECKING:
     from .files.problems import load_problem, save_problem
     from .files.tables import read_probes
     from .forms import lsq, qp
-    from .problem.batch import Batch
     from .problem.box import BoxProblem
-    from .problem.solution import Solution
+    from .problem.solution import Batch, Solution
     from .registry import load_plugin, methods, register
     from .scenes.scene import Scene
     from .sim.liquid.simulation import Simulation
@@ -36,7 +35,7 @@ _WHERE = {
     "lcp": ".api",
     "lsq": ".forms",
     "qp": ".forms",
-    "Batch": ".problem.batch",
+    "Batch": ".problem.solution",
     "solve_problem": ".api",
     "methods": ".registry",
     "register": ".registry",

@@ -18,12 +18,11 @@ from .core.options import STOPPING, Criterion, Stopping, suggesting, unknown_opt
 from .errors import EntriesNeededError, NonstickError
 from .inverse.base import Recipe
 from .operators.base import Operator
-from .problem.batch import Batch, columns
 from .problem.box import BoxProblem
 from .problem.constraints import LinearConstraints
 from .problem.given import Given, Modes
 from .problem.monitor import FAILED, Monitor, Start
-from .problem.solution import Solution
+from .problem.solution import Batch, Solution, columns
 from .solvers.base import Method
 from .solvers.constrained import solve_constrained
 from .solvers.proximal import ENDLESS, falls_for_ever

@@ -14,7 +14,7 @@ import numpy as np
 
 from .arrays import ArrayActiveSet, ArrayCycles, ArrayMethod, ArrayNewton
 from .arrays.methods import WithBlocks
-from .arrays.settings import SETTINGS as ARRAYS
+from .arrays.problem import SETTINGS as ARRAYS
 from .errors import NonstickError
 from .inverse.base import Recipe
 from .inverse.cascade import Cascade, Trial, Within

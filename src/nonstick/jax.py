@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 
 from .api import solve as solve_on_host
+from .arrays.active_set import advanced, prepared, register_trees
 from .arrays.grid import GridProblem, _cut, _grown, product
 from .arrays.library import one_kind
-from .arrays.loop import advanced, prepared, register_trees
 from .arrays.pressure import project as project_by
 from .core.optional import missing
 

@@ -19,10 +19,9 @@ from .core.options import suggesting
 from .core.show import Shown
 from .errors import NonstickError, brief
 from .operators.base import Operator
-from .problem.batch import columns
 from .problem.box import BoxProblem
 from .problem.given import Given, Modes
-from .problem.solution import Solution
+from .problem.solution import Solution, columns
 from .solvers.base import Method
 from .solvers.sequence import Again, keeping
 

@@ -11,11 +11,10 @@ from test_array_door import sparse
 
 import nonstick
 from nonstick import cases
-from nonstick.arrays import ArrayActiveSet, active_set, door, loop
+from nonstick.arrays import ArrayActiveSet, active_set, door
 from nonstick.arrays.library import to_library, to_numpy
-from nonstick.arrays.problem import Fields
+from nonstick.arrays.problem import SETTINGS, Fields
 from nonstick.arrays.rows import InRows, SparseProduct, SparseRows
-from nonstick.arrays.settings import SETTINGS
 from nonstick.operators.csr import CSROperator
 
 
@@ -172,9 +171,9 @@ def test_a_waiting_set_ends():
 
 def test_a_device_is_asked_once_in_ten_steps(monkeypatch):
     A, b = triangles(784, 1)
-    asked, plain = [], loop._summary
-    monkeypatch.setattr(loop, "_summary", lambda s, tolerance: asked.append(0) or plain(s, tolerance))
-    monkeypatch.setattr(loop, "is_host", lambda x: False)
+    asked, plain = [], active_set._summary
+    monkeypatch.setattr(active_set, "_summary", lambda s, tolerance: asked.append(0) or plain(s, tolerance))
+    monkeypatch.setattr(active_set, "is_host", lambda x: False)
     found = nonstick.solve(A, b, -0.3, method=ArrayActiveSet(rows=True), rtol=1e-8, criterion="papers")
     assert found.converged and len(asked) <= 2 + found.iterations / SETTINGS.stride
 

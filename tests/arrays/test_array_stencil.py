@@ -10,7 +10,7 @@ from nonstick.arrays import multigrid as mg
 from nonstick.arrays.grid import product
 from nonstick.arrays.library import to_library, to_numpy
 from nonstick.arrays.methods import OnGrid
-from nonstick.arrays.settings import SETTINGS
+from nonstick.arrays.problem import SETTINGS
 from nonstick.arrays.stencil import Layout, Stencil
 
 

@@ -5,10 +5,9 @@ import pytest
 
 import nonstick
 from nonstick import NonstickError, cases
-from nonstick.arrays import ArrayActiveSet, ArrayCycles, ArrayNewton, loop
+from nonstick.arrays import ArrayActiveSet, ArrayCycles, ArrayNewton, active_set
 from nonstick.arrays.library import one_kind
-from nonstick.arrays.problem import Fields
-from nonstick.arrays.settings import SETTINGS
+from nonstick.arrays.problem import SETTINGS, Fields
 
 STATIC = [(name, 32 if cases.dimension(name) == 2 else 16) for name in cases.names()]
 
@@ -54,9 +53,9 @@ def test_a_device_is_asked_once_in_ten_steps(monkeypatch):
     """The same loop as on a device that is far away: questions are counted, and steps after the end change nothing."""
     problem = cases.build("maze2d", 32).problem
     asked = []
-    plain = loop._summary
-    monkeypatch.setattr(loop, "_summary", lambda s, tolerance: asked.append(0) or plain(s, tolerance))
-    monkeypatch.setattr(loop, "is_host", lambda x: False)
+    plain = active_set._summary
+    monkeypatch.setattr(active_set, "_summary", lambda s, tolerance: asked.append(0) or plain(s, tolerance))
+    monkeypatch.setattr(active_set, "is_host", lambda x: False)
     found = nonstick.solve_problem(problem, ArrayActiveSet(), rtol=1e-8, criterion="papers")
     assert found.converged and len(asked) <= 2 + found.iterations / SETTINGS.stride
 
@@ -119,11 +118,11 @@ def test_a_batch_is_its_items(predicted):
     lower, upper = place.field(case.box.lower) * np.ones((4, 1)), place.field(case.box.upper)
     scale = np.maximum(abs(b).max(axis=1, keepdims=True), 1e-30)
     start = {} if predicted else {"x0": 0 * b}
-    batch = loop.solve_fields(Fields(stencil, b, lower, upper, unknown, scale), 1e-9, **start)
+    batch = active_set.solve_fields(Fields(stencil, b, lower, upper, unknown, scale), 1e-9, **start)
     assert (batch.kkt <= 1e-9).all() and len(set(batch.iterations.ravel())) > 1
     for i in range(4):
         each = Stencil(place.layout, tuple(w[i] for w in stencil.weights), stencil.diagonal[i])
         one = {} if predicted else {"x0": 0 * b[i]}
-        alone = loop.solve_fields(Fields(each, b[i], lower[i], upper, unknown, scale[i]), 1e-9, **one)
+        alone = active_set.solve_fields(Fields(each, b[i], lower[i], upper, unknown, scale[i]), 1e-9, **one)
         np.testing.assert_allclose(batch.x[i], alone.x, atol=1e-7 * abs(alone.x).max())
         assert abs(batch.iterations[i, 0] - alone.iterations[0]) <= 3

@@ -5,7 +5,7 @@ import pytest
 
 from nonstick import NonstickError, Scene
 from nonstick.cli import main
-from nonstick.scenes.camera import Camera, rgb
+from nonstick.scenes.tables import Camera, rgb
 from nonstick.sim.liquid.preview import viewpoint
 from nonstick.sim.run.loop import run
 

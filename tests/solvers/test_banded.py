@@ -8,8 +8,7 @@ from gallery import string
 import nonstick
 from nonstick.operators.csr import CSROperator
 from nonstick.solvers import Banded
-from nonstick.solvers.auto._banded import _halve, _iterate_banded
-from nonstick.solvers.auto.banded import NarrowBand, _band, _no_factor
+from nonstick.solvers.auto.banded import NarrowBand, _band, _halve, _iterate_banded, _no_factor
 
 
 def band(n, w, rng, symmetric):

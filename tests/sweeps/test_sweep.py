@@ -19,7 +19,7 @@ from nonstick.files.lock import Lock
 from nonstick.files.rundir import RunDirectory
 from nonstick.sim.run.loop import run
 from nonstick.sweeps import SweepPlan, SweepTable, parse_vary
-from nonstick.sweeps.workers import Order, make
+from nonstick.sweeps.runs import Order, make
 
 TINY = {"domain.resolution": 8, "time.frames": 2}
 
@@ -239,7 +239,7 @@ def test_probes_have_columns(tmp_path):
 
 def test_an_address_where_nobody_answers_is_one_sentence(tmp_path, monkeypatch):
     pytest.importorskip("distributed")
-    from nonstick.sweeps import workers
+    from nonstick.sweeps import runs as workers
 
     monkeypatch.setattr(workers, "PATIENCE", 0.5)
     with pytest.raises(NonstickError, match="no Dask scheduler answers"):

@@ -14,8 +14,8 @@ from math import inf, prod
 from typing import Any
 
 from ..errors import NonstickError
+from .active_set import solve_fields
 from .library import Array, device_of, library_of, memory_of, namespace, one_kind, to_numpy
-from .loop import solve_fields
 from .multigrid import suited
 from .problem import Fields, scale_of
 from .stencil import Layout, Stencil

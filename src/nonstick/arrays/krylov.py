@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from .library import Array, namespace, to_numpy
-from .settings import SETTINGS
+from .problem import SETTINGS
 from .stencil import Stencil
 
 Map = Callable[[Array], Array]

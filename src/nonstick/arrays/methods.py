@@ -28,8 +28,7 @@ from ..solvers.andersen import MinimumMap, NewtonResult, minimum_map_newton
 from ..solvers.base import Method
 from ..solvers.bodies_apart import solve_apart
 from ..solvers.safeguards.refinement import SETTINGS as REFINEMENT
-from .active_set import State
-from .cycles import full_cycle, projected_grids
+from .active_set import State, solve_fields
 from .krylov import PRECONDITIONERS, SOLVERS, on_rows
 from .library import (
     DTYPES,
@@ -41,11 +40,9 @@ from .library import (
     to_library,
     to_numpy,
 )
-from .loop import solve_fields
-from .multigrid import suited
-from .problem import Fields, peak
+from .multigrid import full_cycle, projected_grids, suited
+from .problem import SETTINGS, Fields, peak
 from .rows import InRows, in_rows
-from .settings import SETTINGS
 from .stencil import Layout, Stencil
 
 

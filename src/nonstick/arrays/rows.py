@@ -29,8 +29,7 @@ from ..inverse.multigrid.hierarchy import Multigrid
 from ..operators.base import Operator, once_for_an_operator
 from .library import Array, namespace
 from .multigrid import chebyshev, in_cycle
-from .problem import Fields, scale_of
-from .settings import SETTINGS
+from .problem import SETTINGS, Fields, scale_of
 
 #: an array of NumPy as one on a device, in the precision of a name or in its own
 Enter = Callable[..., Array]

@@ -134,7 +134,7 @@ def _size(text: str | None) -> dict[str, int]:
     width, _, height = text.lower().replace("×", "x").partition("x")
     if not width.isdigit() or not height.isdigit():
         fail(f"--size takes WIDTHxHEIGHT, for example 640x480, and not {text!r}")
-    from ..scenes.camera import PIXELS
+    from ..scenes.tables import PIXELS
 
     if not all(PIXELS[0] <= int(side) <= PIXELS[1] for side in (width, height)):
         fail(f"--size {text}: a side must have {PIXELS[0]} to {PIXELS[1]} pixels")

@@ -19,9 +19,8 @@ from ..core.show import Shown
 from ..errors import NonstickError, brief
 from . import builtin, builtin_text
 from .geometry import with_shapes
-from .heat import HeatModel
 from .messages import sentence
-from .schema import SceneModel
+from .schema import HeatModel, SceneModel
 from .tables import SceneTables
 
 __all__ = ["KINDS", "Scene", "builtin", "builtin_text", "json_schema", "parse_override"]

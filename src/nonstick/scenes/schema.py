@@ -2,19 +2,22 @@
 
 Units are SI; lengths are metres from the lower corner of the domain, y points up. The resolution changes only the size
 of the cells. `json_schema()` publishes the same rules for editors.
+
+The scene file of kind `heat`: a body, bands that hold a temperature, and bounds on it.
 """
 
 from __future__ import annotations
 
 from typing import Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
-from .camera import Camera, Colour
-from .geometry import Shape
-from .probes import SIDES, WALLS, ProbeEntry, named
+from .geometry import SIDES, WALLS, ProbeEntry, Shape, named
 from .tables import (
+    Camera,
+    Colour,
     Direction,
+    Domain,
     Formula,
     Formulas,
     Name,
@@ -398,3 +401,56 @@ class SceneModel(SceneTables):
     def body_names(self) -> list[str]:
         """The names of the bodies, in order."""
         return [b.name or f"body-{index + 1}" for index, b in enumerate(self.bodies)]
+
+
+class Band(SceneTable):
+    """Cells of the body between two values of x hold a temperature."""
+
+    low: Number
+    high: Number
+    temperature: Number
+
+
+class HeatTime(SceneTable):
+    frames: int = Field(120, ge=1, le=1_000_000, description="At most this many frames; equilibrium ends a run.")
+    dt: Positive = Field(0.008, description="Time between two frames.")
+
+
+class HeatSolver(SceneTable):
+    method: Name = Field("ipm-pd", description="Any name of `nonstick methods`.")
+    rtol: Positive = Field(1e-9, lt=1.0, description="KKT residual of every step.")
+
+
+class HeatOutput(SceneTable):
+    movie: bool = Field(True, description="Make preview.mp4 and preview.png.")
+    compare: bool = Field(True, description="Run without bounds too and show both side by side.")
+
+
+class HeatModel(SceneTables):
+    """A whole scene file of kind heat."""
+
+    kind: Literal["heat"]
+    name: Name = Field("heat", min_length=1)
+    description: str = ""
+    domain: Domain = Domain(size=(2.0, 1.0, 0.8), resolution=96)
+    body: Shape | None = Field(None, description="Any shape or mesh; default: a dragon.")
+    start: Number = Field(50.0, description="Temperature at the start.")
+    band: tuple[Band, ...] = ()
+    lower: Number | None = Field(None, description="Lower bound; no bound if omitted.")
+    upper: Number | None = Field(None, description="Upper bound; no bound if omitted.")
+    diffusivity: Positive = 1.0
+    time: HeatTime = HeatTime()
+    solver: HeatSolver = HeatSolver()
+    output: HeatOutput = HeatOutput()
+
+    @field_validator("domain")
+    @classmethod
+    def _in_space(cls, domain: Domain) -> Domain:
+        if len(domain.size) != 3:
+            raise ValueError("a heat scene has three dimensions, so domain.size needs three numbers")
+        return domain
+
+    @property
+    def cells(self) -> tuple[int, ...]:
+        """The number of cells along each axis. The grid has no walls, so no cell is cut."""
+        return tuple(max(1, round(side / self.domain.dx)) for side in self.domain.size)

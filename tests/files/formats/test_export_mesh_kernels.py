@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.ndimage import map_coordinates, maximum_filter
 
-from nonstick.files.formats import _cubes, _walls, obj
+from nonstick.files.formats import _cubes, _surface, obj
 from nonstick.files.formats.frame import _means, at_points
 from nonstick.files.formats.mesh import TriangleMesh, of_level_set
 
@@ -19,7 +19,7 @@ def test_phi_ends_behind_walls():
     phi = rng.uniform(-3, 3, solid.shape).astype(np.float32)
     near = maximum_filter(solid > 0, 3)
     twin = np.maximum(phi, np.where(near, -solid - np.float32(1.0), np.float32(0.5)))
-    _walls._cut_behind(phi, solid, np.float32(1.0), np.float32(0.5))
+    _surface._cut_behind(phi, solid, np.float32(1.0), np.float32(0.5))
     np.testing.assert_array_equal(phi, twin)
 
 
@@ -52,7 +52,7 @@ def test_mirror_images_in_a_slanted_wall():
         nodes = ((at - 6.0) @ normal).astype(np.float32)
         x = rng.uniform(3.0, 9.0, (400, 3)).astype(np.float32)
         image, good = np.empty_like(x), np.empty(len(x), bool)
-        _walls._mirror(image, good, x, nodes, reach, up)
+        _surface._mirror(image, good, x, nodes, reach, up)
         s = (x.astype(float) - 6.0) @ normal
         np.testing.assert_array_equal(good, (s > 0) & (s < reach))
         assert 20 < good.sum() < len(x)
@@ -72,7 +72,7 @@ def test_points_are_brought_out_of_a_ball():
     radius = rng.uniform(6.8, 9.5, (300, 1))
     x = (12.0 + radius * way).astype(np.float32)
     before, seam = x.copy(), np.empty(300, bool)
-    _walls._bring_out(x, seam, solid, 2.0)
+    _surface._bring_out(x, seam, solid, 2.0)
     assert not seam.any()
     deep = radius[:, 0] < 7.95
     np.testing.assert_array_equal(x[radius[:, 0] > 8.05], before[radius[:, 0] > 8.05])
@@ -85,7 +85,7 @@ def test_a_point_before_another_wall_is_a_seam():
     solid = np.broadcast_to(-np.abs(x - 12.0)[:, None, None].astype(np.float32), (25, 25, 25)).copy()
     points = np.array([[11.4, 12.0, 12.0], [13.0, 7.5, 6.0]], np.float32)
     before, seam = points.copy(), np.empty(2, bool)
-    _walls._bring_out(points, seam, solid, 1.0)
+    _surface._bring_out(points, seam, solid, 1.0)
     assert seam.all()
     np.testing.assert_array_equal(points, before)
 

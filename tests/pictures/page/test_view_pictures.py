@@ -6,7 +6,7 @@ import struct
 import numpy as np
 import pytest
 
-from nonstick.core.palette import RAMP
+from nonstick.core.show import RAMP
 from nonstick.errors import NonstickError
 from nonstick.files.formats import Shot, TriangleMesh
 from nonstick.files.formats.glb import pack

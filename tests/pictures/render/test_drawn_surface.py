@@ -8,7 +8,7 @@ from nonstick import NonstickError, Scene
 from nonstick.files.formats import Shot, liquid_mesh
 from nonstick.files.formats.surface import continued, samples_of_pictures
 from nonstick.files.rundir import RunDirectory
-from nonstick.scenes.camera import Camera
+from nonstick.scenes.tables import Camera
 from nonstick.sim.liquid.preview import Painter
 from nonstick.sim.run.loop import new_meta
 

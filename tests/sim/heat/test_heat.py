@@ -9,7 +9,7 @@ import pytest
 
 from nonstick.grid import Ball
 from nonstick.grid.mac import Grid
-from nonstick.pictures.render.heat import HeatView
+from nonstick.pictures.render.plane import HeatView
 from nonstick.sim.heat.simulation import Heat
 
 SMALL = Heat(resolution=32)

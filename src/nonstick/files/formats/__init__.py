@@ -1,7 +1,6 @@
 """Files of runs for other programs: OpenVDB, USD, ParaView, PLY, OBJ and glTF."""
 
-from .format import Options
-from .formats import FORMATS
+from .formats import FORMATS, Options
 from .frame import LAYOUT, Frame
 from .mesh import TriangleMesh
 from .run import Exporter, export, write_frame

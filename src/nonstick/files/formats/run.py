@@ -10,8 +10,7 @@ import numpy as np
 from ...core.guarded import make_folder
 from ...errors import NonstickError
 from ..atomic import remove_partial
-from .format import Format, Options, Still
-from .formats import FORMATS, checked
+from .formats import FORMATS, Format, Options, Still, checked
 from .shot import Shot
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from ...bodies import rotation
 from ...bodies.motion import Prescribed
 from ...core.guarded import read_bytes
-from ...core.palette import PAINTS, SOLID
+from ...core.show import PAINTS, SOLID
 from ...errors import NonstickError
 from ...grid.mac import Grid
 from ...grid.shapes import Box, Complement, Shape

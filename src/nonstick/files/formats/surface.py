@@ -26,7 +26,7 @@ from ...grid.box import IndexBox
 from ...grid.faces import lifted
 from ...grid.levelset import flat_distance, smooth
 from ...grid.mac import Grid
-from . import _surface, _walls
+from . import _surface
 from .frame import Frame, at_points, widen
 from .mesh import TriangleMesh, of_level_set, of_plane
 from .shot import FAR, Shot, between_samples
@@ -84,7 +84,7 @@ def liquid_mesh(shot: Shot, frame: Frame, kind: Kind = "particles", refine: int 
         h, d = frame.dx / refine, frame.dimension
         phi, solid, first = _distances(shot, frame, kind, refine)
         behind, close = np.float32(1.0 / refine), np.float32(0.5 / refine)  # one sample, and half of one
-        _walls._cut_behind(lifted(phi), lifted(solid), behind, close)
+        _surface._cut_behind(lifted(phi), lifted(solid), behind, close)
         corner = [(n + 0.5) * h for n in first]
         # in samples, so that walls are met before anything is rounded
         mesh = (of_level_set if d == 3 else of_plane)(phi, 1.0, [0.0] * d, 1e-4 / refine)
@@ -159,7 +159,7 @@ def _out_of_walls(vertices: np.ndarray, solid: np.ndarray, refine: int) -> np.nd
     x = np.roll(vertices, extra, axis=1) + np.array([0.5 * extra, 0.0, 0.0], np.float32)
     solid = np.repeat(solid[None], 2, axis=0) if extra else solid
     seam = np.empty(len(x), bool)
-    _walls._bring_out(x, seam, solid, float(refine))
+    _surface._bring_out(x, seam, solid, float(refine))
     if seam.any():
         x[seam] = _towards_open(x[seam], solid * np.float32(refine))
     return np.roll(x, -extra, axis=1)
@@ -297,7 +297,7 @@ def _with_images(shot: Shot, frame: Frame, x: np.ndarray, reach: float) -> tuple
         up = -gravity / max(float(np.linalg.norm(gravity)), 1e-300)
         beside = x[wall[:n]]
         image, good = np.empty_like(beside), np.empty(n, bool)
-        _walls._mirror(image, good, beside, nodes, reach, up)
+        _surface._mirror(image, good, beside, nodes, reach, up)
         parts.append(image[good])
         near = np.concatenate([near, parts[0][((parts[0] < reach) | (parts[0] > size - reach)).any(axis=1)]])
     first = len(near)

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from ...core.optional import need
-from ...core.palette import WATER
+from ...core.show import WATER
 from .frame import Frame, in_space
 from .mesh import TriangleMesh, bounds
 from .shot import RunSolid, Shot

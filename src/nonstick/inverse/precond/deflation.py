@@ -10,6 +10,12 @@ approximation is enough. With y instead of A⁻¹u, the largest remaining eigenv
 between y and A⁻¹u in the energy norm. So a few sweeps compute Y in a few layers of cells around each body, with zero
 outside, at a small part of the cost of Z. Where layers meet, a cell belongs to the nearest body. Heavy bodies need no
 Y.
+
+Pressures around rigid bodies, several columns at once: computed by relaxation, used to deflate a preconditioner.
+
+Rows near bodies are listed body by body, `start[b] <= m < start[b + 1]`, with their number `rows[m]` among all
+unknowns. near[m, q] is the place of neighbour q in the list (-1: no neighbour, or one that belongs to no body),
+weight[m, q] its coupling.
 """
 
 from __future__ import annotations
@@ -21,10 +27,151 @@ import numpy as np
 import scipy.sparse as sp
 
 from ...core import rounding
+from ...kernels import merged, parallel, prange, serial
+from ...kernels._blocks import _segment_of
 from ...operators.base import Operator
 from ...operators.masked import LowRank, Masked
 from ..base import Directions, Inverse, NoPreconditioner, Recipe
-from . import _deflation as kernels
+
+
+@serial
+def _segment(t, s, first):
+    """The segment of the row layout that holds unknown t; s is a guess."""
+    return s if first[s] <= t < first[s + 1] else _segment_of(first, t)
+
+
+@merged
+def _coupling(t, n, q, w0, w1, w2):
+    """The coupling of unknown t with its neighbour n in direction q: -x +x -y +y -z +z."""
+    here = min(t, n)
+    return w0[here] if q < 2 else (w1[here] if q < 4 else w2[here])
+
+
+@serial
+def _grow(queue, owner, count, layers, first, offset, w0, w1, w2):
+    """Assign the unknowns within `layers` links of those that bodies touch; an unknown goes to the nearest body.
+
+    queue[:count] holds the touched unknowns, whose owner is set; returns the final number.
+    """
+    begin, end, s = 0, count, 0
+    for _ in range(layers):
+        for e in range(begin, end):
+            t = queue[e]
+            s = _segment(t, s, first)
+            for q in range(6):
+                step = offset[s, q]
+                n = t + step
+                if step != 0 and owner[n] < 0 and _coupling(t, n, q, w0, w1, w2) > 0.0:
+                    owner[n] = owner[t]
+                    queue[count] = n
+                    count += 1
+        begin, end = end, count
+    return count
+
+
+@serial
+def _links(near, weight, inner, rows, place, owner, first, offset, w0, w1, w2):
+    """Neighbours and weights of the listed rows; inner[m] = 0 if a neighbour belongs to no body or to another body.
+
+    place and owner map all unknowns to the list and to bodies (-1: none); `first` and `offset` are the segments of
+    the row layout.
+    """
+    s = 0
+    for m in range(rows.size):
+        t = rows[m]
+        s = _segment(t, s, first)
+        inner[m] = 1
+        for q in range(6):
+            near[m, q] = -1
+            weight[m, q] = 0.0
+            step = offset[s, q]
+            n = t + step
+            if step == 0:
+                continue
+            w = _coupling(t, n, q, w0, w1, w2)
+            if w == 0.0:
+                continue
+            if owner[n] != owner[t]:
+                inner[m] = 0
+            else:
+                near[m, q] = place[n]
+                weight[m, q] = w
+
+
+@parallel
+def _improve(Y, G, near, weight, d, live, start, omega, sweeps):
+    """SOR sweeps for A Y = G on the live rows; the others stay zero. Bodies are treated independently."""
+    columns = Y.shape[1]
+    for b in prange(start.size - 1):
+        value = np.empty(columns)
+        for sweep in range(sweeps):
+            for e in range(start[b + 1] - start[b]):
+                # forwards and backwards, so that values spread in both directions
+                m = start[b] + e if sweep % 2 == 0 else start[b + 1] - 1 - e
+                if live[m] == 0 or d[m] <= 0.0:
+                    for j in range(columns):
+                        Y[m, j] = 0.0
+                    continue
+                for j in range(columns):
+                    value[j] = G[m, j]
+                for q in range(6):
+                    n = near[m, q]
+                    if n >= 0:
+                        w = weight[m, q]
+                        for j in range(columns):
+                            value[j] += w * Y[n, j]
+                scale = omega / d[m]
+                for j in range(columns):
+                    Y[m, j] += scale * value[j] - omega * Y[m, j]
+
+
+@parallel
+def _image(AY, YAY, Y, near, weight, d, free, start):
+    """AY = A Y on the free rows of each body's list, and the products YAY[b] = Yᵀ A Y."""
+    columns = Y.shape[1]
+    for b in prange(start.size - 1):
+        YAY[b] = 0.0
+        for m in range(start[b], start[b + 1]):
+            if free[m] == 0:
+                for j in range(columns):
+                    AY[m, j] = 0.0
+                continue
+            for j in range(columns):
+                AY[m, j] = d[m] * Y[m, j]
+            for q in range(6):
+                n = near[m, q]
+                if n >= 0:
+                    for j in range(columns):
+                        AY[m, j] -= weight[m, q] * Y[n, j]
+            for i in range(columns):
+                for j in range(columns):
+                    YAY[b, i, j] += Y[m, i] * AY[m, j]
+
+
+@parallel
+def _gather_columns(out, X, rows, x, start):
+    """out[b] = Xᵀ x over the rows of body b."""
+    columns = X.shape[1]
+    for b in prange(start.size - 1):
+        total = np.zeros(columns)
+        for m in range(start[b], start[b + 1]):
+            v = x[rows[m]]
+            for j in range(columns):
+                total[j] += v * X[m, j]
+        for j in range(columns):
+            out[b, j] = total[j]
+
+
+@parallel
+def _spread_columns(x, X, rows, c, start):
+    """x[rows] += X c[b]; no row is listed twice."""
+    columns = X.shape[1]
+    for b in prange(start.size - 1):
+        for m in range(start[b], start[b + 1]):
+            v = 0.0
+            for j in range(columns):
+                v += X[m, j] * c[b, j]
+            x[rows[m]] += v
 
 
 @dataclass(frozen=True)
@@ -177,7 +324,7 @@ class DeflatedCells:
         queue = np.empty(base.n, np.int32)
         queue[: claimed.size] = claimed
         layers = max(SETTINGS.layers, int(np.ceil(SETTINGS.wider * size)))
-        count = kernels._grow(queue, owner, claimed.size, layers, *table)
+        count = _grow(queue, owner, claimed.size, layers, *table)
         rows = np.sort(queue[:count])
         rows = rows[np.argsort(owner[rows], kind="stable")]
         self.rows = rows
@@ -186,7 +333,7 @@ class DeflatedCells:
         place[rows] = np.arange(rows.size)
         self.near, self.weight = np.empty((rows.size, 6), np.int32), np.empty((rows.size, 6), np.float32)
         self.inner = np.empty(rows.size, np.int8)
-        kernels._links(self.near, self.weight, self.inner, rows, place, owner, *table)
+        _links(self.near, self.weight, self.inner, rows, place, owner, *table)
         self.diagonal = base.diagonal[rows]
         # float32 like the cycles they are used with: this halves the memory traffic, and Y need not be accurate
         self.G, self.Y, self.AY = (np.zeros((rows.size, k), np.float32) for _ in range(3))
@@ -212,8 +359,8 @@ class DeflatedCells:
         d = self.diagonal if shift is None else self.diagonal + shift[rows]
         live = self.inner * mask
         omega, sweeps = (SETTINGS.omega, self._sweeps) if first else (1.0, 1)
-        kernels._improve(self.Y, self.G, self.near, self.weight, d, live, self.start, omega, sweeps)
-        kernels._image(self.AY, self._YAY, self.Y, self.near, self.weight, d, mask, self.start)
+        _improve(self.Y, self.G, self.near, self.weight, d, live, self.start, omega, sweeps)
+        _image(self.AY, self._YAY, self.Y, self.near, self.weight, d, mask, self.start)
         self._U = low.U
         if free is not None:
             keep = np.repeat(free[low.touched], np.diff(low.U.indptr))
@@ -240,22 +387,22 @@ class DeflatedCells:
 
     def before(self, r: np.ndarray) -> tuple[np.ndarray, float]:
         """c = E⁻¹Yᵀr and cᵀYᵀr; r -= A_c Y c."""
-        kernels._gather_columns(self._c, self.Y, self.rows, r, self.start)
+        _gather_columns(self._c, self.Y, self.rows, r, self.start)
         c = self._E @ self._c.ravel()
         gained = float(c @ self._c.ravel())
-        kernels._spread_columns(r, self.AY, self.rows, -c.reshape(self._c.shape), self.start)
+        _spread_columns(r, self.AY, self.rows, -c.reshape(self._c.shape), self.start)
         r[self.low.touched] -= self._U @ (self._C @ c)
         return c, gained
 
     def image_of(self, z: np.ndarray) -> np.ndarray:
         """(A_c Y)ᵀ z"""
-        kernels._gather_columns(self._c, self.AY, self.rows, z, self.start)
+        _gather_columns(self._c, self.AY, self.rows, z, self.start)
         return self._c.ravel() + self._C.T @ (self._Ut @ z[self.low.touched])
 
     def after(self, z: np.ndarray, c: np.ndarray, known: np.ndarray | float = 0.0) -> None:
         """z += Y (c - E⁻¹ ((A_c Y)ᵀ z - known))"""
         c = c - self._E @ (self.image_of(z) - known)
-        kernels._spread_columns(z, self.Y, self.rows, c.reshape(self._c.shape), self.start)
+        _spread_columns(z, self.Y, self.rows, c.reshape(self._c.shape), self.start)
 
 
 def light_bodies(low: LowRank) -> list[np.ndarray]:

@@ -18,7 +18,7 @@ from html import escape
 
 import numpy as np
 
-from ...core.palette import RAMP, WATER, ramp
+from ...core.show import RAMP, WATER, ramp
 from ...errors import NonstickError
 from ...files.arrays import ArrayFile
 from ...files.formats import Frame, Shot, TriangleMesh, liquid_mesh

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core.palette import AIR
+from ...core.show import AIR
 from ...files.formats import TriangleMesh
 from ...files.formats.frame import in_space
 from ...files.formats.shot import RunSolid

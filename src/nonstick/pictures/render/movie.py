@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from ...core.optional import missing, need
-from ...core.palette import INK, ramp
+from ...core.show import INK, ramp
 from ...errors import NonstickError
 from ...files.atomic import replacing
 

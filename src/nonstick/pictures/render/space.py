@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...core.palette import PAINTS
+from ...core.show import PAINTS
 from ...grid.shapes import Shape
 from ._blocks import BLOCK, _classify
 from ._light import _casts, shade_of

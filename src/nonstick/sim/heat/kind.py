@@ -13,8 +13,8 @@ from ...errors import NonstickError
 from ...files.rundir import RunDirectory, damaged
 from ...grid.fractions import connected_parts
 from ...parallel.comm import world
-from ...scenes.heat import HeatModel
 from ...scenes.scene import Scene
+from ...scenes.schema import HeatModel
 from ..kinds import Kind, Row
 from ..liquid.requirements import check_scalar
 from ..run.findings import Findings, Needs, disk_shortage, memory_shortage, reaches_beyond, size

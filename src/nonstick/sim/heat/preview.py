@@ -11,8 +11,8 @@ import numpy as np
 from ...core.columns import check_array
 from ...errors import NonstickError
 from ...files.rundir import RunDirectory, damaged
-from ...pictures.render.heat import HeatView, legend
 from ...pictures.render.movie import beside, label
+from ...pictures.render.plane import HeatView, legend
 from ..run.preview import Film, Frames
 from .simulation import Heat
 

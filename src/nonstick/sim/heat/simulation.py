@@ -21,8 +21,8 @@ from ...grid.fractions import connected_parts
 from ...grid.mac import Grid
 from ...grid.shapes import Figure, Shape
 from ...scenes.geometry import build
-from ...scenes.heat import HeatModel
 from ...scenes.scene import Scene
+from ...scenes.schema import HeatModel
 
 COLUMNS = (
     "step", "frame", "time", "dt", "unknowns", "iterations", "outer_iterations", "pressure_seconds", "step_seconds",

@@ -11,8 +11,8 @@ from ...grid.fractions import connected_parts
 from ...grid.mac import Grid
 from ...scenes.geometry import build
 from ...scenes.scene import Scene
-from ..run.exports import wanted
 from ..run.findings import Findings, disk_shortage, memory_shortage, reaches_beyond, size
+from ..run.loop import wanted
 from .particles.seeding import first_velocity, region, seed
 from .requirements import (
     LONG_STEP,

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...core.columns import FRAME, check_array
-from ...core.palette import AIR
+from ...core.show import AIR
 from ...errors import NonstickError
 from ...files.formats.shot import Shot, between_samples
 from ...files.formats.surface import continued, samples_of_pictures, usable
@@ -21,9 +21,9 @@ from ...pictures.render.plane import Paint, on_cells, values
 from ...pictures.render.plane import draw as draw_plane
 from ...pictures.render.scenery import FINE, Scenery
 from ...pictures.render.space import FAST, SKY, THICK, WATER, Studio, Style, Viewpoint
-from ...scenes.camera import Camera, CameraKeys, rgb
 from ...scenes.scene import Scene
 from ...scenes.schema import Ramp
+from ...scenes.tables import Camera, CameraKeys, rgb
 from ..run.preview import Film, Frames
 from .solids.bodies import make
 from .solids.solid import joined, solids_of

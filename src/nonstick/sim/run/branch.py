@@ -22,8 +22,7 @@ from ...files.rundir import PROBES, RunDirectory
 from ...parallel.comm import world
 from ...scenes.scene import Scene
 from ..kinds import AnySimulation, Kind, kind_of
-from .exports import Exports, wanted
-from .loop import Progress, flat, go_on, latest, new_meta
+from .loop import Exports, Progress, flat, go_on, latest, new_meta, wanted
 
 #: tables that are copied up to the branch
 TABLES = ("stats.csv", "bodies.csv", PROBES)

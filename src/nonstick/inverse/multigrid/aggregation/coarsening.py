@@ -31,8 +31,7 @@ from ....operators.stencil import StencilOperator
 from ....operators.transfer import AggregateTransfer, Transfer
 from ..grid.level import add_galerkin, coarse_rows, one_group
 from ..hierarchy import Stepwise
-from ._coarse_matrix import _close_rows
-from ._merge import _blocks_of, _match_pairs, _number_parts, _separate_colours
+from ._coarse_matrix import _blocks_of, _close_rows, _match_pairs, _number_parts, _separate_colours
 from .couplings import Couplings, Product, coarse_pattern, couplings_of
 
 

@@ -17,8 +17,8 @@ from ....operators.base import Operator
 from ....operators.rows import Rows
 from ..grid.level import one_group
 from . import _coarse_matrix as kernels
-from . import _merge as merging
 from . import _strength as strength
+from ._coarse_matrix import _join, _links_of_stencil, _strongest
 
 
 class Product(NamedTuple):
@@ -46,13 +46,13 @@ class Couplings(ABC):
     def strongest(self) -> np.ndarray:
         """The largest coupling of each unknown; zero for an unknown without couplings."""
         out = np.empty(self.n, self.dtype)
-        merging._strongest(out, *self.links)
+        _strongest(out, *self.links)
         return out
 
     def join(self, strongest: np.ndarray, block: np.ndarray, theta: float) -> np.ndarray:
         """Merge unknowns that are strongly coupled inside a block; returns the first unknown of each one's part."""
         root = np.empty(self.n, np.int32)
-        merging._join(root, strongest, block, theta, *self.links)
+        _join(root, strongest, block, theta, *self.links)
         _flatten(root)
         return root
 
@@ -95,7 +95,7 @@ class StencilCouplings(Couplings):
     def links(self):
         data, indices = np.empty(3 * self.n, self.dtype), np.empty(3 * self.n, np.int32)
         indptr = np.empty(self.n + 1, np.int32)
-        count = merging._links_of_stencil(data, indices, indptr, *self.entries)
+        count = _links_of_stencil(data, indices, indptr, *self.entries)
         return data[:count], indices[:count], indptr
 
     def graph(self, slot, over_i, over_j, parent):

@@ -27,7 +27,7 @@ from ..hierarchy import Multigrid, descend
 from ..level import ColouredLevel, Level, PackedLevels
 from ..smoothers import RBSSOR, known_colours
 from . import _coarse_matrix as coarse_matrix
-from ._merge import _separate_colours
+from ._coarse_matrix import _separate_colours
 from ._strength import _merge_blocks, _peaks
 from .coarsening import Aggregation, Pairwise, TopologyAware, number_parts, row_excess
 from .couplings import Couplings, MatrixCouplings, Product, StencilCouplings, coarse_pattern

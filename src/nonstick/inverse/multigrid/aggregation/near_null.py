@@ -24,7 +24,7 @@ from ....operators.base import Operator
 from ....operators.csr import CSROperator
 from ....operators.transfer import MatrixTransfer
 from ..hierarchy import Stepwise
-from ._merge import _drop_weak, _gather_aggregates
+from ._coarse_matrix import _drop_weak, _gather_aggregates
 from ._near_null import _link_nodes, _make_orthonormal, _multiply_galerkin, _smooth
 
 

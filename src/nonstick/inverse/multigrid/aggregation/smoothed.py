@@ -22,7 +22,7 @@ import scipy.sparse as sp
 from ....operators.csr import CSROperator
 from ....operators.transfer import MatrixTransfer
 from ..hierarchy import Stepwise
-from ._merge import _drop_weak, _gather_aggregates
+from ._coarse_matrix import _drop_weak, _gather_aggregates
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from itertools import product
 
 import numpy as np
 
-from ....scenes.probes import WALLS
+from ....scenes.geometry import WALLS
 from .observed import AXES, Observed, Patches, Probe, Surroundings, sample, solid_patches
 
 

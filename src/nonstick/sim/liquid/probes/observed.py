@@ -28,8 +28,7 @@ from ....grid.faces import lower, upper
 from ....grid.fractions import centre_distance, open_fractions
 from ....grid.mac import Grid
 from ....grid.shapes import Shape
-from ....scenes.geometry import build
-from ....scenes.probes import SIDES, WALLS, ProbeEntry
+from ....scenes.geometry import SIDES, WALLS, ProbeEntry, build
 from ....scenes.scene import Scene
 from ..flow.masses import Masses
 from ..flow.pressure import PressureResult

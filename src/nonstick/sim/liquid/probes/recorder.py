@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ....errors import NonstickError
-from ....scenes.probes import WALLS, named
+from ....scenes.geometry import WALLS, named
 from ....scenes.scene import Scene
 from ...run.findings import Findings
 from ..flow.masses import Masses
