@@ -35,7 +35,10 @@ def test_two_numbers_are_the_bounds_of_all_and_pairs_win_for_two_unknowns():
     np.testing.assert_allclose(x, [0.1, -0.2])
 
 
-@pytest.mark.parametrize("bounds", [3, [(0, 1)], "all", [(0, 1, 2)] * 3])
+RAGGED = [([0.0, 0.0, 0.0], [1.0, 1.0]), 2.0]
+
+
+@pytest.mark.parametrize("bounds", [3, [(0, 1)], "all", [(0, 1, 2)] * 3, RAGGED, [[[0, 1]]] * 3])
 def test_other_bounds_are_refused(bounds):
     with pytest.raises(NonstickError, match=r"bounds must be a scipy\.optimize\.Bounds, 3 pairs"):
         nonstick.solve(A, b, bounds=bounds)

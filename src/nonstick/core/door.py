@@ -6,6 +6,7 @@ give in its place.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -53,12 +54,12 @@ def read_bounds(bounds: Any, lower: Any, upper: Any, n: int, *, pairs: bool = Tr
         return bounds.lb, bounds.ub
     try:
         entries = list(bounds)
-    except TypeError:
-        entries = []
-    sizes = [np.size(entry) for entry in entries]
-    if len(entries) == n and all(size == 2 for size in sizes) and (pairs or n != 2):
+        shapes = [np.shape(entry) for entry in entries]
+    except (TypeError, ValueError):  # no list, or one of lists of unequal lengths
+        entries, shapes = [], []
+    if len(entries) == n and all(shape == (2,) for shape in shapes) and (pairs or n != 2):
         return [low for low, _ in entries], [high for _, high in entries]
-    if len(entries) == 2 and all(size in (1, n) or np.ndim(entry) == 2 for size, entry in zip(sizes, entries)):
+    if len(entries) == 2 and all(math.prod(shape) in (1, n) or len(shape) == 2 for shape in shapes):
         return entries[0], entries[1]
     raise NonstickError(
         f"bounds must be a scipy.optimize.Bounds, {n} pairs (low, high), or (lower, upper), not {brief(bounds)}"
