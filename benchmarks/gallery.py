@@ -135,11 +135,12 @@ def elements(axes, nu=0.3, stiffness=1.0):
     base = np.argwhere(np.ones([size.size for size in sizes], bool))
     corner = np.stack([node[tuple((base + c).T)] for c in corners], axis=-1)
     dof = (d * corner[..., None] + np.arange(d)).reshape(len(h), -1)
-    A = sp.csr_array((d * node.size,) * 2)
+    A, shape = None, (d * node.size,) * 2
     for part in np.array_split(np.arange(len(h)), 1 + len(h) // 40_000):  # all at once would take ten times A
         at, entries = dof[part].astype(np.int32), local(h[part]) * stiffness[part, None, None]
         places = np.repeat(at, at.shape[1], axis=1).ravel(), np.tile(at, (1, at.shape[1])).ravel()
-        A = A + sp.csr_array(sp.coo_array((entries.ravel(), places), shape=A.shape))
+        more = sp.csr_array(sp.coo_array((entries.ravel(), places), shape=shape))
+        A = more if A is None else A + more  # one part keeps entries that cancel to zero, a sum does not
     return A, np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, d)
 
 
