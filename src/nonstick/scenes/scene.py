@@ -50,7 +50,7 @@ class Scene(Shown, Generic[Tables]):
     Attributes
     ----------
     model : SceneTables
-        All tables with their defaults: `scenes.schema.SceneModel` for liquid, `scenes.heat.HeatModel` for heat.
+        All tables with their defaults: `scenes.schema.SceneModel` for liquid, `HeatModel` beside it for heat.
 
     Examples
     --------
