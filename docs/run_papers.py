@@ -30,7 +30,7 @@ from nonstick.files.atomic import write_text
 ROOT = Path(__file__).parents[1]
 RUNS = ROOT / "runs" / "papers"
 #: processor seconds for a cell of the largest grid: one method on one problem, runs in 3D, runs in 2D
-SINGLE, RUN, FLAT = 1e-5, 4e-4, 5e-3
+SINGLE, RUN, FLAT = 1e-5, 1.5e-4, 2e-3
 ALONE = ("sphere3d", "sphere-cuboid3d", "double-sphere3d", "visc", "tb-table1", "tb-table2", "tb-table3")
 
 
@@ -68,7 +68,7 @@ def seconds(command: str, rows: list[tuple[str, dict]]) -> float:
     alone = words[1] == "docs/draw_plots.py" or words[2].startswith(ALONE)
     methods = re.search(r"--methods((?: (?!-)\S+)+)", command)
     each = SINGLE * (len(methods[1].split()) if methods else 8) if alone else FLAT if flat else RUN
-    return 20.0 + each * size ** (2 if flat else 3)
+    return 5.0 + each * size ** (2 if flat else 3)
 
 
 def started(command: str, directory: Path) -> list[str]:
