@@ -25,8 +25,8 @@ from nonstick.discretise.viscosity import ViscousBox
 from nonstick.inverse import GIA, TopologyAware, Voxels
 from nonstick.inverse.multigrid.faces.coarsening import fine_labels
 from nonstick.pictures.render.charts import finish, new_figure
-from nonstick.pictures.render.plane import HeatView, legend
 from nonstick.pictures.render.movie import above, label, write_picture
+from nonstick.pictures.render.plane import HeatView, legend
 from nonstick.sim.heat.simulation import Heat
 
 #: boxes and Jacobi sweeps, the latter damped by ½ and by McAdams' ⅔; the paper prints no factor
