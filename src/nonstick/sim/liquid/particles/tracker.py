@@ -557,8 +557,8 @@ class Particles:
         self.partition.migrate(cloud)
         if self.deep is not None:
             self.deep.move(cloud, step)
-        moves = zip(self.phis, [step.velocity, *step.beside], self._layers_of_solids())
-        self.phis = [self._surface.moved(phi, u, step.dt, step.way, view) for phi, u, view in moves]
+        moves = zip(self.phis, [step.velocity, *step.beside])
+        self.phis = [self._surface.moved(phi, u, step.dt) for phi, u in moves]
         self.phi = self._joined(self.phis)
         self.lag, self._last_dt = 0.5 * step.dt, step.dt
         self._sorted = self.surface_is_current = False

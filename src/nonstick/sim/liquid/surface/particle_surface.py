@@ -104,14 +104,13 @@ class ParticleSurface:
             solids.partition.fill_cells(phi)
         return weight
 
-    def moved(self, phi: np.ndarray, velocity: FaceField, dt: float, way: float, solids: Any) -> np.ndarray:
+    def moved(self, phi: np.ndarray, velocity: FaceField, dt: float) -> np.ndarray:
         """φ moved with liquid that goes along straight lines for dt.
 
-        `way` is the longest one along an axis, in cells.
+        How far φ is moved depends on φ alone: the fastest liquid of a scene is not near all of it.
         """
         out = np.empty_like(phi)
-        known = 6.0 * UNSURE - INSIDE + np.sqrt(3.0) * way  # what is farther away does not count in `_correct`
-        _move_level(out, phi, *velocity, dt / self.solids.grid.dx, known)
+        _move_level(out, phi, *velocity, dt / self.solids.grid.dx, FARTHEST - 1.0)
         self.solids.partition.fill_cells(out)
         return out
 
