@@ -12,8 +12,8 @@ from itertools import zip_longest
 
 import numpy as np
 
-from nonstick.pictures.render.plane import HeatView, legend
 from nonstick.pictures.render.movie import beside, label, write_movie, write_picture
+from nonstick.pictures.render.plane import HeatView, legend
 from nonstick.sim.heat.simulation import Heat
 
 

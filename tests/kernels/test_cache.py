@@ -40,6 +40,13 @@ def test_time_stamps_do_not_matter(copies):
     assert _cache.source_stamp(copies / FILES[0]) == before
 
 
+def test_environments_with_other_versions_of_numba_keep_kernels_of_their_own(copies, monkeypatch):
+    before = _cache.source_stamp(copies / FILES[0])
+    monkeypatch.setattr(_cache.numba, "__version__", "0.0")
+    _cache.source_stamp.cache_clear()
+    assert _cache.source_stamp(copies / FILES[0]) != before
+
+
 def test_only_a_few_versions_are_kept(tmp_path):
     for k in range(_cache.KEPT + 3):
         (tmp_path / f"_a-{k}").mkdir()

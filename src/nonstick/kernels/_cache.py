@@ -2,8 +2,8 @@
 
 Numba's own rule uses the time stamp of one file. So a new installation compiles everything again, and numba does not
 notice an edit to a function inlined from another file. Here the key is the text of the file and of every kernel file it
-imports. So the cache stays valid after a new installation, all installations of one version share it, and it never
-gives old code. The environment variable `NUMBA_CACHE_DIR` overrides it.
+imports, and numba's version. So the cache stays valid after a new installation, all installations of one version share
+it, and it never gives old code. The environment variable `NUMBA_CACHE_DIR` overrides it.
 
 The files are pickles, and loading a pickle runs what it says. So nothing is loaded from a folder or a file that belongs
 to somebody else or that others may write, and each file carries a seal: its hash with a key that only this user can
@@ -26,6 +26,7 @@ from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
+import numba
 from numba import config
 from numba.core.caching import CacheImpl, FunctionCache, IndexDataCacheFile, _CacheLocator
 from numba.core.runtime import rtsys
@@ -42,14 +43,15 @@ KEPT = 4
 
 @cache
 def source_stamp(path: Path) -> str:
-    """Hash of a kernel file and of the kernel files it imports."""
+    """Hash of a kernel file, of the kernel files it imports, and of numba's version, which may differ between
+    environments of one user."""
     files, todo = {Path(__file__).with_name(name) for name in ("__init__.py", "teams.py")}, [path]
     while todo:
         file = todo.pop()
         if file not in files and file.is_file():
             files.add(file)
             todo += imported_kernels(file)
-    digest = hashlib.sha256(SEALS)
+    digest = hashlib.sha256(SEALS + numba.__version__.encode())
     for file in sorted(files):
         digest.update(file.read_bytes())
     return digest.hexdigest()[:24]
