@@ -96,6 +96,21 @@ def test_ill_conditioned_problems_end_at_the_limit_of_rounding():
     assert failed < 24
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_what_a_matrix_resists_a_little_does_not_fall_for_ever(seed):
+    """An eigenvalue that is 10⁴ times the spacing of numbers can be told from zero, though no solve is that exact."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(10, 60))
+    Q, d = np.linalg.qr(rng.standard_normal((n, n)))[0], np.ones(n)
+    b = rng.standard_normal(n)
+    for least, ends in ((3e-12, ("converged", "stagnated")), (0.0, ("unbounded",))):
+        d[-1] = least
+        A = (Q * d) @ Q.T
+        s = nonstick.solve((A + A.T) / 2, b, None)
+        assert s.status in ends, (s.status, s.message)
+        assert s.status != "stagnated" or "the last digit of x is worth" in s.message
+
+
 def test_a_small_singular_problem_is_bounded_too():
     J = np.random.default_rng(1).standard_normal((20, 50))
     A = J.T @ J

@@ -135,14 +135,13 @@ def falls_for_ever(problem: BoxProblem) -> bool:
 
 def endless(problem: BoxProblem, v: np.ndarray) -> bool:
     """True if the objective falls along v for ever, and v never leaves the box."""
-    size = float(np.abs(v).max(initial=0.0))
-    if size == 0.0:
+    A, b, box = problem.A, problem.b, problem.box
+    size = np.sqrt(A.diagonal) * np.abs(v)  # of the entries of v, whatever units x has
+    if not size.any():
         return False
-    v = v / size
-    small = rounding.HALF
-    v[np.abs(v) < small] = 0.0
-    if (v[np.isfinite(problem.box.lower)] < 0.0).any() or (v[np.isfinite(problem.box.upper)] > 0.0).any():
+    v = np.where(size < rounding.HALF * size.max(), 0.0, v / np.abs(v).max())
+    if (v[np.isfinite(box.lower)] < 0.0).any() or (v[np.isfinite(box.upper)] > 0.0).any():
         return False
-    gain, resists = float(problem.b @ v), problem.A @ v
-    flat = float(np.abs(resists).max()) <= small * float(problem.A.diagonal.max())
-    return flat and gain > small * float(np.abs(problem.b) @ np.abs(v))
+    energy = float(v @ (A @ v))
+    flat = energy <= rounding.SUM * float(v @ (A.diagonal * v))  # no more than the rounding of its own sum
+    return flat and float(b @ v) > rounding.HALF * float(np.abs(b) @ np.abs(v))
