@@ -111,6 +111,22 @@ def test_what_a_matrix_resists_a_little_does_not_fall_for_ever(seed):
         assert s.status != "stagnated" or "the last digit of x is worth" in s.message
 
 
+@pytest.mark.parametrize(
+    "A, b, upper",
+    [
+        ([[22, -7, -6, 18], [-7, 17, -16, -28], [-6, -16, 24, 22], [18, -28, 22, 49]], [-3, -3, -3, -1],
+         [1, np.inf, np.inf, 1]),
+        ([[26, -5, 16, 25], [-5, 26, 18, -9], [16, 18, 29, 12], [25, -9, 12, 25]], [4, -5, 3, 1], [1, 1, np.inf, 1]),
+    ],
+)  # fmt: skip
+def test_iterations_of_the_method_before_do_not_count_against_its_own(A, b, upper):
+    """Policies over band factors go round in a circle on these, a hundred times."""
+    A, b, lower, upper = np.array(A, float), np.array(b, float), np.full(4, -1.0), np.array(upper, float)
+    s = nonstick.solve(A, b, lower, upper)
+    assert s.converged and s.iterations > 100 and "faces" in s.path
+    np.testing.assert_allclose(s.x, best_of_all_faces(A, b, lower, upper), atol=1e-10)
+
+
 def test_a_small_singular_problem_is_bounded_too():
     J = np.random.default_rng(1).standard_normal((20, 50))
     A = J.T @ J

@@ -76,7 +76,7 @@ class Faces(Method):
     def solve(self, problem: BoxProblem, start: Start, monitor: Monitor) -> None:
         face = _Face(self.inner, problem, start, monitor)
         if not face.iterate(min(self.policies, monitor.limit(self.policies))):
-            face.exchange(monitor.limit(self.exchanges * problem.n + self.policies))
+            face.exchange(monitor.limit(monitor.iterations + self.exchanges * problem.n))  # others may have come before
 
 
 class _Face:
