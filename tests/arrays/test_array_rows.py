@@ -16,6 +16,7 @@ from nonstick.arrays.library import to_library, to_numpy
 from nonstick.arrays.problem import SETTINGS, Fields
 from nonstick.arrays.rows import InRows, SparseProduct, SparseRows
 from nonstick.operators.csr import CSROperator
+from nonstick.problem.monitor import PATIENCE
 
 
 def triangles(n, seed=0):
@@ -162,7 +163,7 @@ def test_a_waiting_set_ends():
     fields = Fields(place.matrix(unit, lambda v: v), enter(b), *bounds, enter(1.0), np.array([abs(b).max()]))
     s = active_set.begin(fields, enter(0.0))
     M, tolerance = place.cycle(entering("numpy", "float32")), 1e-9 + 0 * s.kkt
-    s = replace(s, changes=s.changes + SETTINGS.patience)
+    s = replace(s, changes=s.changes + PATIENCE.changes)
     for _ in range(300):
         s = active_set.step(fields, M, M.levels(s.free), s, tolerance, True)
     assert s.kkt[0] <= 1e-9
