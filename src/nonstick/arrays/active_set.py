@@ -11,8 +11,8 @@ So a device is asked once in ten steps whether all are done. At the same time it
 while sets change a step does more (`settle`): a projected sweep after the CG step, and coarse operators for the new
 set. The start is a prediction: a few such steps on every coarser grid, coarsest first.
 
-Sets may repeat, since inexact updates have no proof. After `PATIENCE.changes` changes an item changes its set only where its
-linear problem is solved: that is policy iteration, which on M-matrices ends.
+Sets may repeat, since inexact updates have no proof. After `PATIENCE.changes` changes an item changes its set only
+where its linear problem is solved: that is policy iteration, which on M-matrices ends.
 
 The loop around `active_set.step`, for libraries that compute at once and for JAX, which compiles it whole.
 """
