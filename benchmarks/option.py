@@ -68,7 +68,7 @@ def lapack(low, d, high, b):
     return dgtsv(low, d, high, b, 1, 1, 1, 1)[3]
 
 
-def main(sizes=((200, 200), (800, 200), (800, 1000), (3000, 200)), turns=7):
+def main(sizes=((200, 200), (200, 2000), (800, 200), (800, 1000), (3000, 200)), turns=7):
     ways = {
         "Solver": by_solver,
         "solve_banded": partial(by_hand, solve=banded),

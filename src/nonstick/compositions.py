@@ -49,7 +49,7 @@ from .solvers.andersen import MinMapNewton
 from .solvers.auto.active_set import ActiveSet
 from .solvers.auto.banded import Banded, NarrowBand
 from .solvers.auto.faces import Faces, FewDefinite
-from .solvers.auto.projected_cg import Bare, ProjectedCG, SmoothKnown, WhileCheaper
+from .solvers.auto.projected_cg import Bare, ProjectedCG, WhileCheaper
 from .solvers.base import Method
 from .solvers.cascade import DenseRows, Factored, MethodCascade, in_turn
 from .solvers.chentanez_muller.cycles import ChentanezMuller
@@ -148,7 +148,6 @@ SET_UP = MethodCascade(
         (DenseRows(operations=1e10), EXACT),
         (DenseRows(), AUTO),
         (Singular(VECTOR, CHEAP), HELD),
-        (SmoothKnown(), AUTO),
         (Factored(CHEAP), EXACT),
         AUTO,
     )

@@ -128,3 +128,16 @@ def test_the_table_of_stokes_methods():
 def test_the_loops_of_an_option_agree(capsys):
     importlib.import_module("option").main(sizes=((30, 5),), turns=1)
     assert "| 30 | 5 |" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("degree", ["P1", "P2"])
+@pytest.mark.parametrize("name", ["beam", "beam, ν = 0.45"])
+def test_triangles_press_as_bilinear_elements_do(degree, name):
+    """Another discretisation of the same body: nearly the same energy, and contact in nearly as many unknowns."""
+    pytest.importorskip("skfem")
+    elasticity = importlib.import_module("elasticity")
+    *given, nodes = elasticity.problem(f"{degree}, {name}", 1)
+    assert abs(given[0] - given[0].T).max() < 1e-12 * abs(given[0]).max() and nodes.size == given[1].size
+    solution, peer = api.solve(*given, nodes=nodes), api.solve(*elasticity.problem(name, 1)[:4])
+    assert solution.fun == pytest.approx(peer.fun, rel=0.03)
+    assert abs(np.count_nonzero(solution.active) - np.count_nonzero(peer.active)) <= 2

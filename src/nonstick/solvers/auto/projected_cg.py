@@ -216,13 +216,3 @@ def _factors(A: Operator, operations: float) -> float:
 def _modes(A: Operator) -> float:
     """What a hierarchy of near-null vectors costs; infinite if none are known."""
     return np.inf if getattr(A, "near_null", None) is None else SETTINGS.hierarchy * A.matrix().nnz
-
-
-@dataclass(frozen=True)
-class SmoothKnown:
-    """A condition: near-null vectors are known, and a hierarchy that interpolates them costs less than factors."""
-
-    def holds(self, problem: BoxProblem) -> bool:
-        """True if the matrix of the problem is like that."""
-        A = problem.A
-        return _modes(A) < np.inf and _modes(A) < _factors(A, fronts(A).operations)
