@@ -209,7 +209,10 @@ def solve_rows(A: Tensor, b: Tensor, *bounds: Tensor, **options: Any) -> Any:
 
 def _matrix(values: Tensor, pattern: Any, like: Tensor) -> Tensor:
     values, n = values.detach(), like.shape[-1]
-    return values if pattern is None else torch.sparse_csr_tensor(*pattern, values, (n, n))
+    if pattern is None:
+        return values
+    starts, columns = pattern
+    return torch.sparse_csr_tensor(starts, columns, values, (n, n))
 
 
 def _columns(v: Tensor, like: Tensor) -> Tensor:
